@@ -1,0 +1,54 @@
+"""What an installation lacks, said with the extra that brings it."""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+# Backend -> the extra that installs it, in the order they are offered.
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+def installed_backends():
+    """The backends that are installed, without importing any."""
+    return [name for name in BACKENDS if _is_installed(name)]
+
+
+def chosen_backend():
+    """The backend Keras is going to load, by its own rules, without importing it."""
+    if os.environ.get("KERAS_BACKEND"):
+        return os.environ["KERAS_BACKEND"]
+    home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
+    try:
+        config = json.loads((Path(home) / "keras.json").read_text(encoding="utf-8"))
+        return config.get("backend") or "tensorflow"
+    except (OSError, ValueError, AttributeError):
+        return "tensorflow"
+
+
+def require_backend():
+    """ImportError when the backend Keras is going to load is not installed."""
+    chosen = chosen_backend()
+    if chosen not in BACKENDS or _is_installed(chosen):
+        return
+    installed = installed_backends()
+    if installed:
+        raise ImportError(
+            f"Keras is set to the backend {chosen!r}, which is not installed. "
+            f"Installed: {', '.join(installed)}. Set the environment variable "
+            f"KERAS_BACKEND={installed[0]}, or install the extra: "
+            f"pip install 'keras-elmo[{chosen}]'."
+        )
+    raise ImportError(
+        "keras_elmo needs a Keras backend and none is installed. Install one of: "
+        + ", ".join(f"pip install 'keras-elmo[{name}]'" for name in BACKENDS)
+        + "."
+    )
+
+
+def _is_installed(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:
+        # `sys.modules[name] = None` is how a test or a user blocks a package.
+        return False

@@ -1,0 +1,151 @@
+"""Sentences to vectors: the function most users call.
+
+Distinct tokens are embedded once a window of sentences; sentences of similar length
+are run together; results come back in the order the sentences came in.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from keras_elmo import checks
+from keras_elmo.inference import Inference
+from keras_elmo.layer_choice import LayerChoice
+from keras_elmo.text.characters import check_sentences, distinct_tokens
+
+# Sentences looked at together: enough that most batches hold one length, few enough
+# that memory stays small on a file of any length.
+WINDOW = 1024
+
+
+def embed(
+    sentences: Iterable[Iterable[str]],
+    backbone,
+    layers: str | int = "mix",
+    pooling: str | None = None,
+    *,
+    batch_size: int = 32,
+    max_tokens: int = 4096,
+) -> np.ndarray:
+    """Contextual vectors of sentences, as one array.
+
+    Args:
+        sentences: iterable of token sequences (lists, tuples, NumPy string arrays,
+            generators), without sentence markers.
+        backbone: `ElmoBackbone`.
+        layers: "mix" (the backbone's mix weights and gamma, equal weights where it
+            has none), "mean", "top", "all", or a layer's index.
+        pooling: None for a vector a token, "mean" for a vector a sentence, over its
+            real tokens; an empty sentence gives zeros.
+        batch_size: int, sentences run together at most.
+        max_tokens: int, tokens run together at most, padding included; a longer
+            sentence is run alone. Neither changes a result.
+
+    Returns:
+        NumPy float32. (batch, time, dim), 0 where padded; (batch, L + 1, time, dim)
+        for `layers="all"`; without the time axis for `pooling="mean"`.
+
+    Raises:
+        TypeError: when a sentence or a token has another type, naming its position.
+        ValueError: when an option is not one of those above.
+
+    Example:
+    ```python
+    vectors = keras_elmo.embed([["The", "bank", "."], ["Hi"]], backbone)
+    ```
+    """
+    choice = LayerChoice(layers, backbone)
+    results = list(
+        embed_iter(
+            sentences,
+            backbone,
+            layers,
+            pooling,
+            batch_size=batch_size,
+            max_tokens=max_tokens,
+        )
+    )
+    if pooling is not None:
+        shape = (0, *choice.shape(backbone.output_dim))
+        return np.stack(results) if results else np.zeros(shape, "float32")
+    longest = max((vectors.shape[-2] for vectors in results), default=0)
+    padded = np.zeros(
+        (len(results), *choice.shape(longest, backbone.output_dim)), "float32"
+    )
+    for row, vectors in zip(padded, results, strict=True):
+        row[..., : vectors.shape[-2], :] = vectors
+    return padded
+
+
+def embed_iter(
+    sentences: Iterable[Iterable[str]],
+    backbone,
+    layers: str | int = "mix",
+    pooling: str | None = None,
+    *,
+    batch_size: int = 32,
+    max_tokens: int = 4096,
+) -> Iterator[np.ndarray]:
+    """Contextual vectors of sentences, one array a sentence, in flat memory.
+
+    Takes the arguments of `embed` and reads `sentences` no further ahead than it must.
+
+    Returns:
+        iterator of NumPy float32 in the order of `sentences`: (time, dim), or
+        (L + 1, time, dim) for `layers="all"`; without the time axis for
+        `pooling="mean"`.
+
+    Example:
+    ```python
+    lines = (line.split() for line in ["The bank .", "Hi"])
+    for vectors in keras_elmo.embed_iter(lines, backbone):
+        print(vectors.shape)
+    ```
+    """
+    if pooling not in (None, "mean"):
+        raise ValueError(checks.received("pooling", pooling, 'None or "mean"'))
+    choice = LayerChoice(layers, backbone)
+    batch_size = checks.positive_int("batch_size", batch_size)
+    max_tokens = checks.positive_int("max_tokens", max_tokens)
+    inference = Inference.of(backbone)
+    checked = check_sentences(sentences)
+    # The checks above are made now, not when the first vector is asked for.
+    return _embed_windows(checked, inference, choice, pooling, batch_size, max_tokens)
+
+
+def _embed_windows(sentences, inference, choice, pooling, batch_size, max_tokens):
+    while window := list(islice(sentences, WINDOW)):
+        tokens, indices = distinct_tokens(window)
+        vectors = inference.token_vectors(tokens)
+        results: list[np.ndarray | None] = [None] * len(window)
+        lengths = [len(index) for index in indices]
+        for rows in _batches(lengths, batch_size, max_tokens):
+            batch = [indices[row] for row in rows]
+            for row, layers in zip(
+                rows, inference.contextual_vectors(vectors, batch), strict=True
+            ):
+                results[row] = _finish(layers, choice, pooling, inference)
+        yield from results
+
+
+def _finish(layers, choice, pooling, inference):
+    """(L + 1, time, dim) of one sentence to what the caller asked for."""
+    if pooling is None:
+        return choice(layers)
+    # Sentence markers are no tokens of the sentence.
+    edge = 1 if inference.keep_boundaries else 0
+    tokens = layers[:, edge : layers.shape[1] - edge]
+    return choice(tokens.sum(axis=1, keepdims=True) / max(tokens.shape[1], 1))[
+        ..., 0, :
+    ]
+
+
+def _batches(lengths, batch_size, max_tokens):
+    """Lists of rows, longest sentences first, within both limits."""
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
+    while order:
+        longest = lengths[order[0]] + 2
+        number = max(1, min(batch_size, max_tokens // longest))
+        yield order[:number]
+        order = order[number:]

@@ -1,0 +1,56 @@
+"""Which of a biLM's layers to hand out, the same wherever it can be chosen."""
+
+from numbers import Integral
+
+import numpy as np
+
+NAMES = ("mix", "mean", "top", "all")
+
+
+class LayerChoice:
+    """Picks or sums the L + 1 layers of a sentence.
+
+    Args:
+        layers: "mix", "mean", "top", "all" or a layer's index; negative indices
+            count from the top.
+        backbone: `ElmoBackbone`, whose layers and mix weights they are.
+
+    Raises:
+        ValueError: when `layers` is anything else.
+    """
+
+    def __init__(self, layers, backbone):
+        number = backbone.num_layers + 1
+        is_index = isinstance(layers, Integral) and not isinstance(layers, bool)
+        if not (is_index and -number <= layers < number) and layers not in NAMES:
+            raise ValueError(
+                f"`layers` must be one of {', '.join(map(repr, NAMES))} or a layer's "
+                f"index from 0 to {number - 1}. Received: layers={layers!r}."
+            )
+        self.keeps_layers = layers == "all"
+        self.number = number
+        self.weights = None
+        if is_index or layers == "top":
+            self.weights = np.zeros(number, "float32")
+            self.weights[number - 1 if layers == "top" else layers] = 1.0
+        elif layers != "all":
+            weights = backbone.mix_weights if layers == "mix" else None
+            if weights is None:
+                weights = [1.0 / number] * number
+            gamma = backbone.gamma if layers == "mix" else 1.0
+            self.weights = np.asarray(weights, "float32") * np.float32(gamma)
+
+    def __call__(self, layers):
+        """float32 (L + 1, time, dim) to (time, dim), or itself for "all"."""
+        if self.weights is None:
+            return layers
+        chosen = np.flatnonzero(self.weights)
+        # A layer of weight 0 may hold infinities and must not count.
+        total = np.zeros_like(layers[0])
+        for layer in chosen:
+            total += self.weights[layer] * layers[layer]
+        return total
+
+    def shape(self, *shape):
+        """`shape` with the axis of layers in front where it is kept."""
+        return (self.number, *shape) if self.keeps_layers else shape

@@ -1,0 +1,15 @@
+"""The layers of a biLM: keras.ops only, no input or output."""
+
+from keras_elmo.layers.add_sentence_markers import (
+    AddSentenceMarkers as AddSentenceMarkers,
+)
+from keras_elmo.layers.bilm_encoder import BiLMEncoder as BiLMEncoder
+from keras_elmo.layers.character_cnn import CharacterCNN as CharacterCNN
+from keras_elmo.layers.highway import Highway as Highway
+from keras_elmo.layers.lstm_stack import LSTMStack as LSTMStack
+from keras_elmo.layers.projected_lstm import ProjectedLSTM as ProjectedLSTM
+from keras_elmo.layers.remove_sentence_markers import (
+    RemoveSentenceMarkers as RemoveSentenceMarkers,
+)
+from keras_elmo.layers.scalar_mix import ScalarMix as ScalarMix
+from keras_elmo.layers.word_embedding import WordEmbedding as WordEmbedding

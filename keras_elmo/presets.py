@@ -1,0 +1,143 @@
+"""Presets: a model as a directory, in the layout that KerasHub writes.
+
+```
+config.json          the backbone's class and arguments
+model.weights.h5     its weights
+metadata.json        versions, number of parameters, date
+tokenizer.json       how text becomes its ids
+assets/vocabulary.txt   where the vocabulary is known
+```
+"""
+
+import datetime
+import json
+from pathlib import Path
+
+import keras
+
+from keras_elmo._version import __version__
+from keras_elmo.files import atomic_path, read_json
+from keras_elmo.models.elmo_backbone import VOCABULARY_FILE, ElmoBackbone
+from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
+from keras_elmo.text.vocabulary import Vocabulary
+
+CONFIG_FILE = "config.json"
+WEIGHTS_FILE = "model.weights.h5"
+METADATA_FILE = "metadata.json"
+TOKENIZER_FILE = "tokenizer.json"
+ASSETS = "assets"
+REGISTERED_NAME = keras.saving.get_registered_name(ElmoBackbone)
+
+
+def save_backbone(backbone, preset_dir, overwrite=False):
+    """Writes an `ElmoBackbone` as a preset directory, whole or not at all.
+
+    Args:
+        backbone: `ElmoBackbone`.
+        preset_dir: path of the directory to make.
+        overwrite: bool. Replace what is there.
+    """
+    with atomic_path(preset_dir, overwrite=overwrite) as directory:
+        write_preset(backbone, directory)
+
+
+def write_preset(backbone, directory):
+    """Makes `directory` and writes a preset's files into it, as it goes."""
+    directory = Path(directory)
+    (directory / ASSETS).mkdir(parents=True)
+    config = {
+        "module": "keras_elmo",
+        "class_name": "ElmoBackbone",
+        "config": backbone.get_config(),
+        "registered_name": REGISTERED_NAME,
+    }
+    metadata = {
+        "keras_version": keras.version(),
+        "keras_elmo_version": __version__,
+        "parameter_count": int(backbone.count_params()),
+        "date_saved": datetime.datetime.now(datetime.UTC).isoformat("T", "seconds"),
+    }
+    tokenizer = {
+        "module": "keras_elmo",
+        "class_name": "ElmoTokenizer",
+        "config": ElmoTokenizer.of(backbone).get_config(),
+    }
+    write_json(directory / CONFIG_FILE, config)
+    write_json(directory / METADATA_FILE, metadata)
+    write_json(directory / TOKENIZER_FILE, tokenizer)
+    if backbone.vocabulary is not None:
+        backbone.vocabulary.write(directory / ASSETS / VOCABULARY_FILE)
+    backbone.save_weights(directory / WEIGHTS_FILE)
+
+
+def write_json(path, content):
+    """Writes `content` as indented JSON in UTF-8."""
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def load_backbone(preset, dtype=None):
+    """Reads the `ElmoBackbone` of a preset directory.
+
+    Args:
+        preset: path of the directory.
+        dtype: dtype policy, or None for the preset's own.
+
+    Returns:
+        `ElmoBackbone`.
+
+    Raises:
+        FileNotFoundError: when there is no such directory, or it lacks a file.
+        ValueError: when a file does not hold what a preset's should.
+    """
+    directory = preset_directory(preset)
+    path = directory / CONFIG_FILE
+    config = read_json(path)
+    registered = config.get("registered_name") if isinstance(config, dict) else None
+    if registered != REGISTERED_NAME or not isinstance(config.get("config"), dict):
+        raise ValueError(
+            f"`{path}` must describe a model of class {REGISTERED_NAME!r}. "
+            f"Received: registered_name={registered!r}."
+        )
+    arguments = dict(config["config"])
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    try:
+        backbone = ElmoBackbone.from_config(arguments)
+    except TypeError as error:
+        raise ValueError(f"`{path}` is not a valid configuration: {error}") from error
+    vocabulary = directory / ASSETS / VOCABULARY_FILE
+    if vocabulary.exists():
+        backbone.vocabulary = Vocabulary.read(vocabulary)
+    load_weights(backbone, directory / WEIGHTS_FILE)
+    return backbone
+
+
+def load_weights(model, path):
+    """`model.load_weights` with errors that name the file and what it is."""
+    if not path.is_file():
+        raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
+    try:
+        model.load_weights(path)
+    except (OSError, KeyError, ValueError) as error:
+        raise ValueError(
+            f"`{path}` does not hold the weights of the model that the "
+            f"{CONFIG_FILE} beside it describes: {error}"
+        ) from error
+
+
+def preset_directory(preset):
+    """The directory of a preset, or an error that says what was looked for."""
+    directory = Path(preset)
+    if (directory / CONFIG_FILE).is_file():
+        return directory
+    if directory.is_dir():
+        raise FileNotFoundError(
+            f"`{directory}` is not a preset: it has no {CONFIG_FILE}. A folder with "
+            "options.json and weights in .hdf5 is turned into one by "
+            "`keras-elmo convert`."
+        )
+    raise FileNotFoundError(
+        f"`preset` must be the path of a preset directory. Received: {str(preset)!r}, "
+        "and no such directory exists."
+    )

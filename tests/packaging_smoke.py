@@ -1,0 +1,74 @@
+"""What scripts/check_package.sh runs on the built package; no test of the suite.
+
+python packaging_smoke.py contents WHEEL SDIST     what the two archives hold
+python packaging_smoke.py use CHECKOUT             the installed package at work
+"""
+
+import pathlib
+import sys
+import tarfile
+import zipfile
+
+
+def check_contents(wheel, sdist):
+    """Nothing is missing from the archives, and nothing too much in the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    assert "keras_elmo/__init__.py" in names
+    assert "keras_elmo/py.typed" in names
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    strangers = [
+        name
+        for name in names
+        if not name.startswith(("keras_elmo/", "keras_elmo-"))
+        or name.startswith("keras_elmo/tests")
+        or "__pycache__" in name
+    ]
+    assert not strangers, strangers
+    with tarfile.open(sdist) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    for needed in (
+        "keras_elmo/py.typed",
+        "tests/conftest.py",
+        "scripts/test.sh",
+        "constraints.txt",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+    ):
+        assert needed in names, needed
+    strangers = [name for name in names if ".venv" in name or "__pycache__" in name]
+    assert not strangers, strangers
+
+
+def check_use(checkout):
+    """The package comes from the environment, not the checkout, and embeds."""
+    # Python put the folder of this file first: the package is not in it.
+    import keras
+    import numpy as np
+
+    import keras_elmo
+
+    found = pathlib.Path(keras_elmo.__file__).resolve()
+    assert pathlib.Path(checkout).resolve() not in found.parents, found
+    backbone = keras_elmo.ElmoBackbone(
+        hidden_dim=8,
+        projection_dim=4,
+        char_cnn_filters=[[1, 4], [2, 4]],
+        character_embedding_dim=4,
+    )
+    vectors = keras_elmo.embed([["The", "bank", "."], ["a"]], backbone)
+    assert vectors.shape == (2, 3, 8)
+    assert np.isfinite(vectors).all()
+    assert (vectors[1, 1:] == 0).all()
+    print(
+        f"keras_elmo {keras_elmo.__version__}, keras {keras.__version__} on"
+        f" {keras.config.backend()}, Python {sys.version.split()[0]}: embeds"
+    )
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "contents":
+        check_contents(*sys.argv[2:])
+    else:
+        check_use(*sys.argv[2:])
