@@ -26,7 +26,7 @@ def positive_float_or_none(name, value):
         return None
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(received(name, value, rule))
-    if not value > 0:
+    if not float(value) > 0:
         raise ValueError(received(name, value, rule))
     return float(value)
 
@@ -36,7 +36,7 @@ def fraction(name, value):
     rule = "a number from 0 up to, not including, 1"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(received(name, value, rule))
-    if not 0 <= value < 1:
+    if not 0 <= float(value) < 1:
         raise ValueError(received(name, value, rule))
     return float(value)
 

@@ -118,7 +118,7 @@ def _embed_windows(sentences, inference, choice, pooling, batch_size, max_tokens
     while window := list(islice(sentences, WINDOW)):
         tokens, indices = distinct_tokens(window)
         vectors = inference.token_vectors(tokens)
-        results: list[np.ndarray | None] = [None] * len(window)
+        results = [np.zeros(0)] * len(window)
         lengths = [len(index) for index in indices]
         for rows in _batches(lengths, batch_size, max_tokens):
             batch = [indices[row] for row in rows]

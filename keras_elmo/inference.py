@@ -76,9 +76,7 @@ class Inference:
         vectors = None
         for start in range(0, len(order), TOKEN_CHUNK):
             rows = order[start : start + TOKEN_CHUNK]
-            width = character_width(
-                ends[rows].max(), self.widest_filter, ids.shape[1]
-            )
+            width = character_width(ends[rows].max(), self.widest_filter, ids.shape[1])
             chunk = self._embed_chunk(ids[rows, :width])
             if vectors is None:
                 vectors = np.empty((len(ids), chunk.shape[1]), "float32")

@@ -93,7 +93,8 @@ def load_backbone(preset, dtype=None):
     directory = preset_directory(preset)
     path = directory / CONFIG_FILE
     config = read_json(path)
-    registered = config.get("registered_name") if isinstance(config, dict) else None
+    config = config if isinstance(config, dict) else {}
+    registered = config.get("registered_name")
     if registered != REGISTERED_NAME or not isinstance(config.get("config"), dict):
         raise ValueError(
             f"`{path}` must describe a model of class {REGISTERED_NAME!r}. "

@@ -35,6 +35,7 @@ REGISTERED_NAMES = {
     "BiLMEncoder",
     "CharacterCNN",
     "ElmoBackbone",
+    "ElmoTokenizer",
     "Highway",
     "LSTMStack",
     "ProjectedLSTM",

@@ -40,9 +40,7 @@ class AddSentenceMarkers(keras.layers.Layer):
         if len(inputs.shape) == 3:
             is_token = ops.any(is_token, axis=-1)
         dtype = keras.backend.standardize_dtype(inputs.dtype)
-        padding = ops.zeros(
-            (ops.shape(inputs)[0], 1, *inputs.shape[2:]), dtype=dtype
-        )
+        padding = ops.zeros((ops.shape(inputs)[0], 1, *inputs.shape[2:]), dtype=dtype)
         begin = padding + ops.cast(ops.array(self.begin), dtype)
         end = padding + ops.cast(ops.array(self.end), dtype)
         framed = ops.concatenate([begin, inputs, padding], axis=1)

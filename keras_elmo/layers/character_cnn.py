@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_elmo import checks
+from keras_elmo import backend, checks
 from keras_elmo.layers.highway import Highway
 from keras_elmo.text.characters import NUM_CHARACTER_IDS
 
@@ -161,12 +161,12 @@ class CharacterCNN(keras.layers.Layer):
         ):
             # A convolution over so few channels is fastest as one matrix product
             # over the windows, laid side by side.
-            positions = characters.shape[1] - width + 1
+            positions = ops.shape(characters)[1] - width + 1
             windows = ops.concatenate(
                 [characters[:, i : i + positions] for i in range(width)], axis=-1
             )
             kernel = ops.reshape(kernel, (-1, number))
-            largest = ops.max(ops.matmul(windows, kernel), axis=1)
+            largest = backend.max_over(ops.matmul(windows, kernel), axis=1)
             # Adding the bias and activating keep the order of numbers, so both may
             # come after the maximum.
             features.append(activate(largest + bias))

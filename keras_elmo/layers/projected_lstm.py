@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_elmo import checks
+from keras_elmo import backend, checks
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -119,19 +119,16 @@ class ProjectedLSTM(keras.layers.Layer):
         )
 
         def step(state, step_inputs):
-            new = self._step(
-                state, step_inputs[0], recurrent_kernel, projection_kernel
-            )
+            new = self._step(state, step_inputs[0], recurrent_kernel, projection_kernel)
             if mask is not None:
                 new = [
                     ops.where(step_inputs[1], n, old)
                     for n, old in zip(new, state, strict=True)
                 ]
-            # TensorFlow's scan wants outputs of the carry's structure.
-            return new, new
+            return new
 
-        state, outputs = ops.scan(step, state, steps)
-        outputs = ops.transpose(outputs[0], (1, 0, 2))
+        state, outputs = backend.scan(step, state, steps)
+        outputs = ops.transpose(outputs, (1, 0, 2))
         if mask is not None:
             real = ops.expand_dims(mask, axis=-1)
             outputs = ops.where(real, outputs, ops.zeros_like(outputs))

@@ -16,8 +16,8 @@ class RemoveSentenceMarkers(keras.layers.Layer):
         list of floats, each (batch, time, dim), exactly 0 where no token is; the
         mask that goes with them is True on tokens only.
 
-    Reference: bilm-tf `bilm/model.py`, `_remove_bos_eos` of `BidirectionalLanguageModel`;
-    AllenNLP `remove_sentence_boundaries`.
+    Reference: bilm-tf `bilm/model.py`, `BidirectionalLanguageModel`; AllenNLP
+    `remove_sentence_boundaries`.
 
     Example:
     ```python
@@ -45,19 +45,21 @@ class RemoveSentenceMarkers(keras.layers.Layer):
         # Counted with cumsum: masks are computed on symbolic tensors too, whose
         # length `ops.arange` could not take.
         positions = ops.cumsum(ops.ones_like(mask, dtype="int32"), axis=1)
-        end = ops.max(positions * ops.cast(mask, "int32"), axis=1, keepdims=True)
+        ends = positions * ops.cast(mask, "int32")
+        end = ops.max(ends, axis=1, keepdims=True, initial=0)
         is_token = ops.logical_and(mask, ops.less(positions, end))
         return is_token[:, 1:-1]
 
     def compute_mask(self, inputs, mask=None):
+        if mask is None or mask[0] is None:
+            return None
         return [self._token_mask(mask[0])] * len(inputs)
 
     def compute_output_spec(self, inputs, mask=None):
+        shapes = self.compute_output_shape([x.shape for x in inputs])
         return [
             keras.KerasTensor(shape, dtype=x.dtype)
-            for x, shape in zip(
-                inputs, self.compute_output_shape([x.shape for x in inputs]), strict=True
-            )
+            for x, shape in zip(inputs, shapes, strict=True)
         ]
 
     def compute_output_shape(self, input_shape):

@@ -57,6 +57,8 @@ class ElmoBackbone(keras.Model):
         gamma: float, the scale of `embed`'s mix.
         dtype: dtype policy of every layer.
         name: str.
+        trainable: bool. False freezes every weight. A frozen model in another one is
+            to be called with `training=False`: freezing does not end its dropout.
 
     Call arguments:
         inputs: int32, `character_ids` (batch, T, C) or `token_ids` (batch, T), without
@@ -72,7 +74,8 @@ class ElmoBackbone(keras.Model):
             where the ids have values, not inside a compiled function), and when the
             arguments contradict each other.
 
-    Reference: Peters et al. 2018; bilm-tf `bilm/model.py`, `BidirectionalLanguageModel`.
+    Reference: Peters et al. 2018; bilm-tf `bilm/model.py`,
+    `BidirectionalLanguageModel`.
 
     Example:
     ```python
@@ -111,6 +114,7 @@ class ElmoBackbone(keras.Model):
         gamma=1.0,
         dtype=None,
         name=None,
+        trainable=True,
     ):
         if (char_cnn_filters is None) == (vocabulary_size is None):
             raise ValueError(
@@ -135,7 +139,7 @@ class ElmoBackbone(keras.Model):
             token_embedder = CharacterCNN(
                 char_cnn_filters,
                 checks.positive_int("character_embedding_dim", character_embedding_dim),
-                projection_dim=projection_dim if projection_dim != num_filters else None,
+                None if projection_dim == num_filters else projection_dim,
                 num_highway_layers=num_highway_layers,
                 activation=char_cnn_activation,
                 max_characters_per_token=max_characters_per_token,
@@ -174,8 +178,9 @@ class ElmoBackbone(keras.Model):
         if not keep_boundaries:
             layers = remove_markers(layers)
         super().__init__(inputs=ids, outputs=layers, name=name)
-        # Attributes give the weights file its names, so none depends on the order
-        # in which layers were made.
+        if not trainable:
+            self.trainable = False
+        # One layer of each class: the names in a weights file come from the classes.
         self.token_embedder = token_embedder
         self.encoder = encoder
         if dtype is not None:
@@ -307,7 +312,7 @@ class ElmoBackbone(keras.Model):
         if ids is None or ids.size == 0 or ids.dtype.kind not in "iu":
             return
         if self.input_kind == "words":
-            name, rows = "token_ids", self.vocabulary_size + 1
+            name, rows = "token_ids", self.token_embedder.vocabulary_size + 1
         else:
             name, rows = "character_ids", NUM_CHARACTER_IDS
         smallest, largest = int(ids.min()), int(ids.max())
@@ -339,6 +344,7 @@ class ElmoBackbone(keras.Model):
             "gamma": self.gamma,
             "dtype": keras.dtype_policies.serialize(self.dtype_policy),
             "name": self.name,
+            "trainable": self.trainable,
         }
 
     @classmethod

@@ -8,6 +8,8 @@ from tests import reference
 from tests.helpers import check_layer
 from tests.layers.weights import (
     TOLERANCE,
+    assert_close,
+    assert_equal,
     assert_gradients,
     lstm_of,
     numbers,
@@ -84,7 +86,7 @@ def assert_states_close(actual, expected, **tolerance):
         for direction in ("forward", "backward"):
             for layer, wanted in zip(one[direction], two[direction], strict=True):
                 for part, other in zip(layer, wanted, strict=True):
-                    np.testing.assert_allclose(part, other, **tolerance)
+                    assert_close(part, other, **tolerance)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +110,10 @@ def test_equals_the_reference(num_layers, options):
         assert len(layers) == num_layers + 1
         expected, states = expected_of(encoder, inputs, mask, initial_state)
         actual = np.stack([numbers(layer) for layer in layers], axis=1)
-        np.testing.assert_allclose(actual, expected, **TOLERANCE)
+        assert_close(actual, expected, **TOLERANCE)
         assert_states_close(rows_of(last), states, **TOLERANCE)
         if mask is not None:
-            np.testing.assert_array_equal(np.swapaxes(actual, 1, 2)[~mask], 0.0)
+            assert_equal(np.swapaxes(actual, 1, 2)[~mask], 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +130,13 @@ def test_a_row_with_holes_equals_its_real_tokens_alone(encoder):
     whole = stacked(encoder(inputs, mask=MASK))
     for row, real in enumerate(MASK[:4]):
         alone = stacked(encoder(inputs[row : row + 1, real]))
-        np.testing.assert_allclose(whole[:, row, real], alone[:, 0], atol=1e-6)
+        assert_close(whole[:, row, real], alone[:, 0], atol=1e-6)
 
 
 def test_masked_steps_are_never_read(encoder):
     inputs = random_inputs(25)
     other = np.where(MASK[..., None], inputs, np.nan).astype("float32")
-    np.testing.assert_array_equal(
+    assert_equal(
         stacked(encoder(inputs, mask=MASK)), stacked(encoder(other, mask=MASK))
     )
 
@@ -143,15 +145,13 @@ def test_calls_leave_no_state_behind(encoder):
     inputs = random_inputs(26)
     first = stacked(encoder(inputs, mask=MASK))
     encoder(random_inputs(27), return_state=True)
-    np.testing.assert_array_equal(stacked(encoder(inputs, mask=MASK)), first)
+    assert_equal(stacked(encoder(inputs, mask=MASK)), first)
 
 
 def test_zero_state_is_the_default(encoder):
     inputs = random_inputs(28)
     zero = encoder.zero_state(len(MASK))
-    np.testing.assert_array_equal(
-        stacked(encoder(inputs, initial_state=zero)), stacked(encoder(inputs))
-    )
+    assert_equal(stacked(encoder(inputs, initial_state=zero)), stacked(encoder(inputs)))
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
@@ -174,10 +174,10 @@ def test_two_pieces_with_carried_state_equal_one(encoder, mask):
             pieces.append(stacked(outputs))
         joined = np.concatenate(pieces, axis=2)[:, :, ::side]
         half = slice(0, SIZE) if direction == "forward" else slice(SIZE, None)
-        np.testing.assert_allclose(joined, stacked(whole[1:])[..., half], atol=1e-6)
+        assert_close(joined, stacked(whole[1:])[..., half], atol=1e-6)
         for one, two in zip(state, last[direction], strict=True):
             for part, other in zip(one, two, strict=True):
-                np.testing.assert_allclose(part, other, atol=1e-6)
+                assert_close(part, other, atol=1e-6)
 
 
 def test_the_directions_do_not_see_each_other(encoder):
@@ -185,8 +185,8 @@ def test_the_directions_do_not_see_each_other(encoder):
     changed = inputs.copy()
     changed[:, 3] += 1.0
     one, two = stacked(encoder(inputs)), stacked(encoder(changed))
-    np.testing.assert_array_equal(one[1:, :, :3, :SIZE], two[1:, :, :3, :SIZE])
-    np.testing.assert_array_equal(one[1:, :, 4:, SIZE:], two[1:, :, 4:, SIZE:])
+    assert_equal(one[1:, :, :3, :SIZE], two[1:, :, :3, :SIZE])
+    assert_equal(one[1:, :, 4:, SIZE:], two[1:, :, 4:, SIZE:])
     assert np.abs(one[1:, :, :3, SIZE:] - two[1:, :, :3, SIZE:]).max() > 1e-3
     assert np.abs(one[1:, :, 4:, :SIZE] - two[1:, :, 4:, :SIZE]).max() > 1e-3
 
@@ -231,9 +231,7 @@ def test_dropout_acts_in_training_only():
     inputs = random_inputs(34)
     expected = stacked(plain(inputs))
     for training in (None, False):
-        np.testing.assert_array_equal(
-            stacked(dropping(inputs, training=training)), expected
-        )
+        assert_equal(stacked(dropping(inputs, training=training)), expected)
     assert np.abs(stacked(dropping(inputs, training=True)) - expected).max() > 1e-2
 
 

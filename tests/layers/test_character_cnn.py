@@ -9,6 +9,8 @@ from tests import reference
 from tests.helpers import check_layer
 from tests.layers.weights import (
     TOLERANCE,
+    assert_close,
+    assert_equal,
     assert_gradients,
     character_cnn_of,
     numbers,
@@ -66,12 +68,10 @@ def test_equals_the_reference(size, options):
     ids = reference.character_ids(WORDS, size)
     expected = reference.character_cnn(ids, **character_cnn_of(layer))
     for dtype in ("int32", "int64"):
-        np.testing.assert_allclose(layer(ids.astype(dtype)), expected, **TOLERANCE)
+        assert_close(layer(ids.astype(dtype)), expected, **TOLERANCE)
     # Tokens without a sentence around them, and one deeper.
-    np.testing.assert_allclose(layer(ids[0].astype("int32")), expected[0], **TOLERANCE)
-    np.testing.assert_allclose(
-        layer(ids[None].astype("int32")), expected[None], **TOLERANCE
-    )
+    assert_close(layer(ids[0].astype("int32")), expected[0], **TOLERANCE)
+    assert_close(layer(ids[None].astype("int32")), expected[None], **TOLERANCE)
 
 
 @pytest.fixture(scope="module")
@@ -91,30 +91,30 @@ def test_padding_is_exactly_zero_and_masked(small):
     ids = reference.character_ids([["a"], ["bank", "", "the"]], 12).astype("int32")
     vectors, mask = small(ids), small.compute_mask(ops.convert_to_tensor(ids))
     expected = [[True, False, False], [True, True, True]]
-    np.testing.assert_array_equal(mask, expected)
-    np.testing.assert_array_equal(np.asarray(vectors)[0, 1:], 0.0)
-    assert np.abs(np.asarray(vectors)[1]).max(axis=-1).min() > 0.0
+    assert_equal(mask, expected)
+    assert_equal(numbers(vectors)[0, 1:], 0.0)
+    assert np.abs(numbers(vectors)[1]).max(axis=-1).min() > 0.0
 
 
 def test_id_zero_inside_a_word_is_a_row_of_zeros(small):
     ids = reference.character_ids([["bank"]], 12)
     ids[0, 0, 2] = 0
     expected = reference.character_cnn(ids, **character_cnn_of(small))
-    np.testing.assert_allclose(small(ids.astype("int32")), expected, **TOLERANCE)
+    assert_close(small(ids.astype("int32")), expected, **TOLERANCE)
 
 
 def test_byte_zero_is_no_padding(small):
     ids = reference.character_ids([["\0"]], 12)
     assert 1 in ids
     expected = reference.character_cnn(ids, **character_cnn_of(small))
-    np.testing.assert_allclose(small(ids.astype("int32")), expected, **TOLERANCE)
+    assert_close(small(ids.astype("int32")), expected, **TOLERANCE)
 
 
 def test_windows_of_padding_alone_may_be_left_out(small):
     ids = reference.character_ids([["a", "bank"]], 12).astype("int32")
     # The longest word takes 6 ids; a window of the widest filter more is enough.
     expected = numbers(small(ids))
-    np.testing.assert_allclose(small(ids[..., : 6 + 4]), expected, **TOLERANCE)
+    assert_close(small(ids[..., : 6 + 4]), expected, **TOLERANCE)
 
 
 def test_no_tokens_at_all(small):

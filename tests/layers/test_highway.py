@@ -6,7 +6,13 @@ import pytest
 from keras_elmo import Highway
 from tests import reference
 from tests.helpers import check_layer
-from tests.layers.weights import TOLERANCE, assert_gradients, highway_of, randomize
+from tests.layers.weights import (
+    TOLERANCE,
+    assert_close,
+    assert_gradients,
+    highway_of,
+    randomize,
+)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 3, 5), (2, 1, 3, 4), (0, 6)])
@@ -17,7 +23,7 @@ def test_equals_the_reference(shape):
     layer.build(shape)
     randomize(layer, rng)
     expected = reference.highway(inputs, *highway_of(layer))
-    np.testing.assert_allclose(layer(inputs), expected, **TOLERANCE)
+    assert_close(layer(inputs), expected, **TOLERANCE)
 
 
 def test_the_carry_gate_opens_the_transformed_part():
@@ -29,7 +35,7 @@ def test_the_carry_gate_opens_the_transformed_part():
     layer.carry_kernel.assign(np.zeros((2, 2)))
     # sigmoid(+-40) is 1 and 0 in float32.
     layer.carry_bias.assign([40.0, -40.0])
-    np.testing.assert_allclose(layer(inputs), [[7.0, -3.0]], rtol=1e-6)
+    assert_close(layer(inputs), [[7.0, -3.0]], rtol=1e-6)
 
 
 def test_gradients_are_the_references():

@@ -8,6 +8,8 @@ from tests import reference
 from tests.helpers import check_layer
 from tests.layers.weights import (
     TOLERANCE,
+    assert_close,
+    assert_equal,
     assert_gradients,
     lstm_of,
     numbers,
@@ -78,8 +80,8 @@ def test_equals_the_reference(options):
             real = np.ones_like(MASK) if mask is None else mask
             expected = expected_of(layer, inputs, real, initial_state)
             for actual, wanted in zip((outputs, h, c), expected, strict=True):
-                np.testing.assert_allclose(actual, wanted, **TOLERANCE)
-            np.testing.assert_array_equal(numbers(outputs)[~real], 0.0)
+                assert_close(actual, wanted, **TOLERANCE)
+            assert_equal(numbers(outputs)[~real], 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +99,7 @@ def random_inputs(seed):
 def test_one_step(clipped):
     inputs = random_inputs(13)[:, :1]
     outputs, (h, _) = clipped(inputs, return_state=True)
-    np.testing.assert_array_equal(numbers(outputs)[:, 0], numbers(h))
+    assert_equal(numbers(outputs)[:, 0], numbers(h))
 
 
 def test_masked_steps_are_never_read(clipped):
@@ -108,8 +110,8 @@ def test_masked_steps_are_never_read(clipped):
         clipped(other, mask=MASK, return_state=True)[1],
         strict=True,
     ):
-        np.testing.assert_array_equal(numbers(one), numbers(two))
-    np.testing.assert_array_equal(
+        assert_equal(numbers(one), numbers(two))
+    assert_equal(
         numbers(clipped(inputs, mask=MASK)), numbers(clipped(other, mask=MASK))
     )
 
@@ -119,9 +121,9 @@ def test_a_row_without_steps_keeps_its_state(clipped):
     states = [np.full((len(MASK), size), 0.25, "float32") for size in (SIZE, CELLS)]
     mask = np.zeros_like(MASK)
     outputs, last = clipped(inputs, mask=mask, initial_state=states, return_state=True)
-    np.testing.assert_array_equal(numbers(outputs), 0.0)
+    assert_equal(numbers(outputs), 0.0)
     for one, two in zip(last, states, strict=True):
-        np.testing.assert_array_equal(numbers(one), two)
+        assert_equal(numbers(one), two)
 
 
 @pytest.mark.parametrize("mask", [None, MASK])
@@ -137,9 +139,9 @@ def test_two_pieces_with_carried_state_equal_one(clipped, mask):
             return_state=True,
         )
         pieces.append(numbers(outputs))
-    np.testing.assert_allclose(np.concatenate(pieces, 1), whole, atol=1e-6)
+    assert_close(np.concatenate(pieces, 1), whole, atol=1e-6)
     for one, two in zip(state, last, strict=True):
-        np.testing.assert_allclose(one, two, atol=1e-6)
+        assert_close(one, two, atol=1e-6)
 
 
 def test_the_forget_gate_has_its_one_once():
@@ -151,7 +153,7 @@ def test_the_forget_gate_has_its_one_once():
     _, (_, c) = layer(
         np.zeros((1, 1, 1), "float32"), initial_state=state, return_state=True
     )
-    np.testing.assert_allclose(c, [[2.0 * reference.sigmoid(1.0)]], rtol=1e-6)
+    assert_close(c, [[2.0 * reference.sigmoid(1.0)]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,12 @@ from keras import ops
 from keras_elmo import WordEmbedding
 from tests import reference
 from tests.helpers import check_layer
-from tests.layers.weights import gradients, numbers
+from tests.layers.weights import (
+    assert_close,
+    assert_equal,
+    gradients,
+    numbers,
+)
 
 # The first and the last row, a padded position on every side.
 IDS = np.array([[0, 1, 5], [5, 0, 2], [0, 0, 0]], "int32")
@@ -23,15 +28,13 @@ def test_equals_the_reference():
     expected = reference.word_vectors(IDS, numbers(layer.table))
     for ids in (IDS, IDS.astype("int64"), IDS[0], IDS[:0]):
         # A look-up copies: equal to the bit.
-        np.testing.assert_array_equal(
-            layer(ids), reference.word_vectors(ids, numbers(layer.table))
-        )
-    np.testing.assert_array_equal(np.abs(expected).max(axis=-1) > 0, IDS > 0)
+        assert_equal(layer(ids), reference.word_vectors(ids, numbers(layer.table)))
+    assert_equal(np.abs(expected).max(axis=-1) > 0, IDS > 0)
 
 
 def test_the_mask_is_false_where_padded():
     mask = made().compute_mask(ops.convert_to_tensor(IDS))
-    np.testing.assert_array_equal(mask, IDS != 0)
+    assert_equal(mask, IDS != 0)
 
 
 def test_padding_has_no_gradient():
@@ -41,7 +44,7 @@ def test_padding_has_no_gradient():
     (gradient,) = gradients(layer, ids, None, factors)
     expected = np.zeros((5, 3))
     expected[1] = factors[0, 0] + factors[0, 3]
-    np.testing.assert_allclose(gradient, expected, atol=1e-5)
+    assert_close(gradient, expected, atol=1e-5)
 
 
 def test_layer_contract():

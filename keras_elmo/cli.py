@@ -1,0 +1,159 @@
+"""The command line: results on stdout, log on stderr; exit 0, 1 or 2.
+
+Keras and its backend take seconds to import, so each command imports them itself.
+"""
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="keras-elmo",
+    help="ELMo in Keras 3: contextual word vectors from bidirectional language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[str, typer.Option("--model", help="Preset directory.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+):
+    """Options of every command."""
+    # `main` reads --debug itself, since it also reports errors of parsing.
+
+
+@app.command()
+def convert(
+    source: Annotated[
+        Path, typer.Argument(help="Folder, or options.json with its weights beside it.")
+    ],
+    output: Annotated[Path, typer.Option(help="Preset directory to make.")],
+    form: Annotated[
+        str, typer.Option("--from", help="Form of SOURCE: auto or bilm_hdf5.")
+    ] = "auto",
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+):
+    """Turn published weights into a preset."""
+    _log_backend()
+    from keras_elmo.checkpoints.convert import convert as run
+
+    summary = run(source, output, form=form, overwrite=overwrite)
+    _print_result(summary, as_json)
+
+
+@app.command()
+def embed(
+    input_file: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="Text, one sentence a line.")
+    ],
+    model: Model,
+    output: Annotated[Path, typer.Option(help="File to make.")],
+    layers: Annotated[
+        str, typer.Option(help="mix, mean, top, all or a layer's index.")
+    ] = "mix",
+    pooling: Annotated[
+        str | None, typer.Option(help="mean: one vector a sentence.")
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option(help="whitespace or unicode.")
+    ] = "whitespace",
+    output_format: Annotated[
+        str | None, typer.Option(help="h5 or npz; by default as OUTPUT ends.")
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences run together at most.")
+    ] = 32,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+):
+    """Write the vectors of every line of a text file.
+
+    Datasets "0", "1", ... by line: (tokens, dim), or (L + 1, tokens, dim) for
+    `--layers all`; a blank line has 0 tokens.
+    """
+    _log_backend()
+    from keras_elmo.embed_file import embed_file
+
+    summary = embed_file(
+        input_file,
+        model,
+        output,
+        layers=_layers(layers),
+        pooling=pooling,
+        tokenizer=tokenizer,
+        output_format=output_format,
+        batch_size=batch_size,
+        overwrite=overwrite,
+    )
+    _print_result(summary, as_json)
+
+
+def main():
+    """Entry point of `keras-elmo`."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        app()
+    except (ImportError, OSError, ValueError, TypeError, ArithmeticError) as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            # One line: what a person can act on. OSError's text alone may lack its
+            # kind ("[Errno 28] No space left on device" has it).
+            text = " ".join(str(error).split()) or type(error).__name__
+            print(f"Error: {text}", file=sys.stderr)
+        sys.exit(1)
+
+
+def _log_backend():
+    """Chooses an installed backend where nothing was chosen, and says which it is."""
+    from keras_elmo import _requirements as requirements
+
+    installed = requirements.installed_backends()
+    if (
+        "KERAS_BACKEND" not in os.environ
+        and requirements.chosen_backend() not in installed
+        and installed
+    ):
+        # This process is ours: unlike a library, a program may choose.
+        os.environ["KERAS_BACKEND"] = installed[0]
+    import keras
+
+    import keras_elmo
+
+    print(
+        f"keras_elmo {keras_elmo.__version__}, Keras {keras.version()} on "
+        f"{keras.backend.backend()}",
+        file=sys.stderr,
+    )
+
+
+def _layers(text: str) -> str | int:
+    """The choice of layers as Python takes it: an index is an int."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def _print_result(summary, as_json):
+    if as_json:
+        print(json.dumps(summary, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False)
+    for key, value in summary.items():
+        table.add_row(key.replace("_", " "), str(value))
+    Console().print(table)

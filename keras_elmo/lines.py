@@ -1,0 +1,37 @@
+"""Text files as lines, whatever their line ends, byte order mark or locale."""
+
+import gzip
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
+    """Lines of a UTF-8 file, one at a time, without their ends.
+
+    Lines end in LF or CRLF and in nothing else: U+2028 and its like stay inside.
+
+    Args:
+        path: text file; one that ends in `.gz` is unpacked.
+        on_bytes: function called with the number of bytes of each line, or None.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        ValueError: when a line is not UTF-8, naming file and line.
+    """
+    path = Path(path)
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        for number, raw in enumerate(file, 1):
+            line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+            try:
+                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"`{path}` line {number}: not UTF-8 ({error.reason}, byte "
+                    f"0x{line[error.start]:02x} at {error.start})."
+                ) from None
+            if on_bytes is not None:
+                on_bytes(len(raw))
