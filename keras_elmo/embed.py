@@ -55,7 +55,6 @@ def embed(
     vectors = keras_elmo.embed([["The", "bank", "."], ["Hi"]], backbone)
     ```
     """
-    choice = LayerChoice(layers, backbone)
     results = list(
         embed_iter(
             sentences,
@@ -66,6 +65,7 @@ def embed(
             max_tokens=max_tokens,
         )
     )
+    choice = LayerChoice(layers, backbone)
     if pooling is not None:
         shape = (0, *choice.shape(backbone.output_dim))
         return np.stack(results) if results else np.zeros(shape, "float32")
@@ -105,10 +105,10 @@ def embed_iter(
     """
     if pooling not in (None, "mean"):
         raise ValueError(checks.received("pooling", pooling, 'None or "mean"'))
+    inference = Inference.of(backbone)
     choice = LayerChoice(layers, backbone)
     batch_size = checks.positive_int("batch_size", batch_size)
     max_tokens = checks.positive_int("max_tokens", max_tokens)
-    inference = Inference.of(backbone)
     checked = check_sentences(sentences)
     # The checks above are made now, not when the first vector is asked for.
     return _embed_windows(checked, inference, choice, pooling, batch_size, max_tokens)

@@ -11,6 +11,7 @@ from tests.layers.weights import (
     assert_close,
     assert_equal,
     assert_gradients,
+    call,
     lstm_of,
     numbers,
     randomize,
@@ -72,16 +73,15 @@ def test_equals_the_reference(options):
         rng.normal(0.0, 0.5, (len(MASK), size)).astype("float32")
         for size in (layer.output_dim, CELLS)
     ]
-    for mask in (None, MASK):
-        for initial_state in (None, states):
-            outputs, (h, c) = layer(
-                inputs, mask=mask, initial_state=initial_state, return_state=True
-            )
-            real = np.ones_like(MASK) if mask is None else mask
-            expected = expected_of(layer, inputs, real, initial_state)
-            for actual, wanted in zip((outputs, h, c), expected, strict=True):
-                assert_close(actual, wanted, **TOLERANCE)
-            assert_equal(numbers(outputs)[~real], 0.0)
+    for mask, initial_state in ((None, None), (MASK, states)):
+        outputs, (h, c) = call(
+            layer, inputs, mask=mask, initial_state=initial_state, return_state=True
+        )
+        real = np.ones_like(MASK) if mask is None else mask
+        expected = expected_of(layer, inputs, real, initial_state)
+        for actual, wanted in zip((outputs, h, c), expected, strict=True):
+            assert_close(actual, wanted, **TOLERANCE)
+        assert_equal(numbers(outputs)[~real], 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -98,29 +98,27 @@ def random_inputs(seed):
 
 def test_one_step(clipped):
     inputs = random_inputs(13)[:, :1]
-    outputs, (h, _) = clipped(inputs, return_state=True)
+    outputs, (h, _) = call(clipped, inputs, return_state=True)
     assert_equal(numbers(outputs)[:, 0], numbers(h))
 
 
 def test_masked_steps_are_never_read(clipped):
     inputs = random_inputs(14)
-    other = np.where(MASK[..., None], inputs, 1e6).astype("float32")
-    for one, two in zip(
-        clipped(inputs, mask=MASK, return_state=True)[1],
-        clipped(other, mask=MASK, return_state=True)[1],
-        strict=True,
-    ):
-        assert_equal(numbers(one), numbers(two))
-    assert_equal(
-        numbers(clipped(inputs, mask=MASK)), numbers(clipped(other, mask=MASK))
-    )
+    other = np.where(MASK[..., None], inputs, np.nan).astype("float32")
+    expected, states = call(clipped, inputs, mask=MASK, return_state=True)
+    actual, other_states = call(clipped, other, mask=MASK, return_state=True)
+    assert_equal(actual, expected)
+    for one, two in zip(other_states, states, strict=True):
+        assert_equal(one, two)
 
 
 def test_a_row_without_steps_keeps_its_state(clipped):
     inputs = random_inputs(15)
     states = [np.full((len(MASK), size), 0.25, "float32") for size in (SIZE, CELLS)]
     mask = np.zeros_like(MASK)
-    outputs, last = clipped(inputs, mask=mask, initial_state=states, return_state=True)
+    outputs, last = call(
+        clipped, inputs, mask=mask, initial_state=states, return_state=True
+    )
     assert_equal(numbers(outputs), 0.0)
     for one, two in zip(last, states, strict=True):
         assert_equal(numbers(one), two)
@@ -129,10 +127,11 @@ def test_a_row_without_steps_keeps_its_state(clipped):
 @pytest.mark.parametrize("mask", [None, MASK])
 def test_two_pieces_with_carried_state_equal_one(clipped, mask):
     inputs = random_inputs(16)
-    whole, last = clipped(inputs, mask=mask, return_state=True)
+    whole, last = call(clipped, inputs, mask=mask, return_state=True)
     pieces, state = [], None
     for piece in (slice(0, 2), slice(2, TIME)):
-        outputs, state = clipped(
+        outputs, state = call(
+            clipped,
             inputs[:, piece],
             mask=None if mask is None else mask[:, piece],
             initial_state=state,
@@ -150,8 +149,8 @@ def test_the_forget_gate_has_its_one_once():
     for weight in layer.weights:
         weight.assign(np.zeros(weight.shape))
     state = [np.zeros((1, 1), "float32"), np.full((1, 1), 2.0, "float32")]
-    _, (_, c) = layer(
-        np.zeros((1, 1, 1), "float32"), initial_state=state, return_state=True
+    _, (_, c) = call(
+        layer, np.zeros((1, 1, 1), "float32"), initial_state=state, return_state=True
     )
     assert_close(c, [[2.0 * reference.sigmoid(1.0)]], rtol=1e-6)
 

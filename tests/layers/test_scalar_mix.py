@@ -12,6 +12,7 @@ from tests.layers.weights import (
     assert_close,
     assert_equal,
     assert_gradients,
+    call,
     numbers,
 )
 
@@ -49,7 +50,7 @@ def test_equals_the_reference(number, layer_norm):
             1.7,
             1e-12 if layer_norm else None,
         )
-        actual = numbers(mix(layers, mask=mask))
+        actual = numbers(call(mix, layers, mask=mask))
         assert_close(actual, expected, **TOLERANCE)
         if mask is not None:
             assert_equal(actual[~mask], 0.0)
@@ -60,13 +61,13 @@ def test_masked_positions_are_never_read(layer_norm):
     mix = made(3, [0.3, -0.2, 0.5], layer_norm=layer_norm)
     layers = random_layers(3)
     other = np.where(MASK[:, None, :, None], layers, 1e3).astype("float32")
-    assert_close(mix(layers, mask=MASK), mix(other, mask=MASK), atol=1e-6)
+    assert_close(call(mix, layers, mask=MASK), call(mix, other, mask=MASK), atol=1e-6)
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])
 def test_a_batch_of_padding_is_zero(layer_norm):
     mix = made(3, layer_norm=layer_norm)
-    mixed = mix(random_layers(3), mask=np.zeros_like(MASK))
+    mixed = call(mix, random_layers(3), mask=np.zeros_like(MASK))
     assert_equal(numbers(mixed), 0.0)
 
 
@@ -77,7 +78,7 @@ def test_initial_weights_are_those_after_the_softmax():
     assert mix.gamma == 1.0
     layers = random_layers(3)
     expected = np.einsum("j,bjtd->btd", weights, layers)
-    assert_close(mix(layers), expected, **TOLERANCE)
+    assert_close(call(mix, layers), expected, **TOLERANCE)
 
 
 def test_a_weight_of_one_picks_its_layer():
@@ -86,7 +87,7 @@ def test_a_weight_of_one_picks_its_layer():
         weights = [float(layer == picked) for layer in range(3)]
         mix = made(3, initial_weights=weights)
         # Weights of 0 are stored as 1e-8, which is what remains of the others.
-        assert_close(mix(layers), layers[:, picked], atol=1e-6)
+        assert_close(call(mix, layers), layers[:, picked], atol=1e-6)
         assert_close(mix.mix_weights, weights, atol=1e-7)
 
 
@@ -98,7 +99,7 @@ def test_weights_start_equal_and_sum_to_one():
 
 def test_the_regularizer_acts_on_the_weights_before_the_softmax():
     mix = made(3, [1.0, 0.0, 0.0], regularizer=keras.regularizers.L2(2.0))
-    mix(random_layers(3))
+    call(mix, random_layers(3))
     assert_close([float(numbers(loss)) for loss in mix.losses], [2.0])
 
 
@@ -111,7 +112,7 @@ def test_weights_that_are_none_are_refused(weights):
 def test_another_number_of_layers_is_refused():
     mix = ScalarMix(initial_weights=[0.5, 0.5])
     with pytest.raises(ValueError, match="initial_weights"):
-        mix(random_layers(3))
+        call(mix, random_layers(3))
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])

@@ -8,36 +8,29 @@ mask and no batch can go wrong inside it.
 
 from tests.reference.characters import (
     character_ids as character_ids,
-)
-from tests.reference.characters import (
     framed_ids as framed_ids,
 )
-from tests.reference.language_model import bilm_loss as bilm_loss
-from tests.reference.language_model import softmax_loss as softmax_loss
-from tests.reference.mixing import normalized as normalized
-from tests.reference.mixing import scalar_mix as scalar_mix
+from tests.reference.language_model import (
+    bilm_loss as bilm_loss,
+    softmax_loss as softmax_loss,
+)
+from tests.reference.mixing import normalized as normalized, scalar_mix as scalar_mix
 from tests.reference.published import (
     PublishedModel as PublishedModel,
-)
-from tests.reference.published import (
     from_training_names as from_training_names,
-)
-from tests.reference.published import (
     random_weights as random_weights,
-)
-from tests.reference.published import (
     read_hdf5 as read_hdf5,
-)
-from tests.reference.published import (
     write_hdf5 as write_hdf5,
 )
-from tests.reference.recurrent import LSTM as LSTM
-from tests.reference.recurrent import encode as encode
-from tests.reference.recurrent import run_lstm as run_lstm
-from tests.reference.recurrent import run_stack as run_stack
+from tests.reference.recurrent import (
+    LSTM as LSTM,
+    encode as encode,
+    run_lstm as run_lstm,
+    run_stack as run_stack,
+)
 from tests.reference.token_vectors import (
     character_cnn as character_cnn,
+    highway as highway,
+    sigmoid as sigmoid,
+    word_vectors as word_vectors,
 )
-from tests.reference.token_vectors import highway as highway
-from tests.reference.token_vectors import sigmoid as sigmoid
-from tests.reference.token_vectors import word_vectors as word_vectors

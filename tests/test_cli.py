@@ -1,0 +1,164 @@
+"""The command line: files in, files out, exit codes, one line an error."""
+
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+import keras_elmo
+from keras_elmo import cli
+from keras_elmo.embed_file import embed_file
+from tests.models_for_tests import character_backbone
+
+TEXT = "\ufeffThe bank .\r\n\r\nA café, open\u2028today\n" + "x" * 40 + "\n"
+LINES = ["The bank .", "", "A café, open\u2028today", "x" * 40]
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cli") / "preset"
+    character_backbone().save_to_preset(path)
+    return path
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "in.txt"
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["keras-elmo", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        told = capsys.readouterr()
+        return exit_.value.code, told.out, told.err
+
+    return run
+
+
+def test_h5_holds_a_dataset_a_line_and_the_index(run, preset, text, tmp_path):
+    output = tmp_path / "out.h5"
+    code, out, err = run("embed", text, "--model", preset, "--output", output, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "output": str(output),
+        "sentences": 4,
+        "tokens": 8,
+        "truncated_tokens": 1,
+    }
+    assert err.splitlines()[0].startswith("keras_elmo ")
+    backbone = keras_elmo.ElmoBackbone.from_preset(preset)
+    expected = list(keras_elmo.embed_iter(map(str.split, LINES), backbone))
+    with h5py.File(output) as file:
+        assert set(file) == {"0", "1", "2", "3", "sentence_to_index"}
+        for number, vectors in enumerate(expected):
+            np.testing.assert_allclose(file[str(number)], vectors, atol=1e-6)
+        assert file["1"].shape == (0, 8)
+        index = json.loads(file["sentence_to_index"][0])
+    assert index == {line: str(number) for number, line in enumerate(LINES)}
+
+
+def test_npz_all_layers_and_the_unicode_tokenizer(run, preset, text, tmp_path):
+    output = tmp_path / "out.npz"
+    code, out, _ = run(
+        *("embed", text, "--model", preset, "--output", output),
+        *("--layers", "all", "--tokenizer", "unicode", "--batch-size", 1),
+    )
+    assert code == 0
+    assert "truncated tokens" in out
+    with np.load(output) as arrays:
+        shapes = [arrays[str(number)].shape for number in range(4)]
+    assert shapes == [(3, 3, 8), (3, 0, 8), (3, 5, 8), (3, 1, 8)]
+
+
+def test_pooling_and_an_index_of_layers(run, preset, text, tmp_path):
+    output = tmp_path / "out.h5"
+    arguments = ("embed", text, "--model", preset, "--output", output)
+    assert run(*arguments, "--pooling", "mean", "--layers", "0")[0] == 0
+    with h5py.File(output) as file:
+        assert file["0"].shape == file["1"].shape == (8,)
+
+
+def test_what_exists_is_kept_unless_told(run, preset, text, tmp_path):
+    output = tmp_path / "out.h5"
+    output.write_text("mine")
+    arguments = ("embed", text, "--model", preset, "--output", output)
+    code, _, err = run(*arguments)
+    assert code == 1 and "--overwrite" in err
+    assert output.read_text() == "mine"
+    assert run(*arguments, "--overwrite")[0] == 0
+    assert h5py.is_hdf5(output)
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        ({"--model": "nowhere"}, "nowhere"),
+        ({"--layers": "9"}, "layers=9"),
+        ({"--layers": "best"}, "layers='best'"),
+        ({"--pooling": "max"}, "pooling='max'"),
+        ({"--tokenizer": "spaces"}, "tokenizer='spaces'"),
+        ({"--output-format": "csv"}, "output_format='csv'"),
+        ({"--output": "out.txt"}, "out.txt"),
+    ],
+)
+def test_a_wrong_option_is_one_line_and_leaves_nothing(
+    run, preset, text, tmp_path, monkeypatch, change, told
+):
+    monkeypatch.chdir(tmp_path)
+    options = {"--model": preset, "--output": "out.h5", **change}
+    code, out, err = run("embed", text, *(x for pair in options.items() for x in pair))
+    assert code == 1 and out == ""
+    assert err.splitlines()[-1].startswith("Error: ") and told in err
+    assert "Traceback" not in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt"]
+
+
+def test_a_line_that_is_not_utf8_is_named(run, preset, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"one\ntwo \xff\n")
+    output = tmp_path / "out.h5"
+    code, _, err = run("embed", bad, "--model", preset, "--output", output)
+    assert code == 1 and "bad.txt` line 2: not UTF-8" in err
+    assert not output.exists()
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_usage_errors_exit_with_2(run):
+    assert run("embed", "in.txt")[0] == 2
+    assert run("embeds")[0] == 2
+
+
+def test_debug_shows_the_traceback(run, tmp_path):
+    code, _, err = run(
+        "--debug", "embed", tmp_path / "no.txt", "--model", "m", "--output", "o.h5"
+    )
+    assert code == 1 and "Traceback" in err and "no.txt" in err
+
+
+def test_a_model_in_memory_and_a_packed_file(tmp_path):
+    import gzip
+
+    packed = tmp_path / "in.txt.gz"
+    packed.write_bytes(gzip.compress(b"a b\nc\n"))
+    summary = embed_file(packed, character_backbone(), tmp_path / "out.npz")
+    assert summary["sentences"] == 2 and summary["tokens"] == 3
+
+
+def test_python_m_is_the_command():
+    told = subprocess.run(
+        [sys.executable, "-m", "keras_elmo", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "embed" in told.stdout and "convert" in told.stdout

@@ -1,0 +1,50 @@
+"""What is missing is said with the extra that brings it."""
+
+import importlib.util
+
+import pytest
+
+from keras_elmo import _requirements as requirements
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """Pretends that only some backends are installed, and none is chosen."""
+
+    def pretend(*names):
+        monkeypatch.setattr(
+            importlib.util,
+            "find_spec",
+            lambda name: object() if name in names else None,
+        )
+        monkeypatch.delenv("KERAS_BACKEND", raising=False)
+        monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+
+    return pretend
+
+
+def test_no_backend_at_all_names_the_extras(installed):
+    installed()
+    with pytest.raises(ImportError, match=r"keras-elmo\[tensorflow\].*\[jax\].*torch"):
+        requirements.require_backend()
+
+
+def test_another_backend_than_the_chosen_one_is_told(installed):
+    installed("torch")
+    with pytest.raises(ImportError, match=r"KERAS_BACKEND=torch.*\[tensorflow\]"):
+        requirements.require_backend()
+
+
+def test_the_environment_and_the_file_choose(installed, monkeypatch, tmp_path):
+    installed("jax")
+    (tmp_path / "keras.json").write_text('{"backend": "jax"}')
+    requirements.require_backend()
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    with pytest.raises(ImportError, match=r"keras-elmo\[torch\]"):
+        requirements.require_backend()
+
+
+def test_a_backend_without_an_extra_is_left_to_keras(installed, monkeypatch):
+    installed()
+    monkeypatch.setenv("KERAS_BACKEND", "openvino")
+    requirements.require_backend()
