@@ -10,12 +10,13 @@ from keras_elmo._requirements import require_backend as _require_backend
 _require_backend()
 
 # ruff: noqa: E402
-from keras_elmo import text as text
+from keras_elmo import text as text, training as training
 from keras_elmo._version import __version__ as __version__
 from keras_elmo.embed import embed as embed, embed_iter as embed_iter
 from keras_elmo.layers import (
     AddSentenceMarkers as AddSentenceMarkers,
     BiLMEncoder as BiLMEncoder,
+    BiLMSoftmax as BiLMSoftmax,
     CharacterCNN as CharacterCNN,
     Highway as Highway,
     LSTMStack as LSTMStack,
@@ -24,5 +25,9 @@ from keras_elmo.layers import (
     ScalarMix as ScalarMix,
     WordEmbedding as WordEmbedding,
 )
-from keras_elmo.models import ElmoBackbone as ElmoBackbone
+from keras_elmo.models import (
+    ElmoBackbone as ElmoBackbone,
+    ElmoBiLM as ElmoBiLM,
+    Perplexity as Perplexity,
+)
 from keras_elmo.text import ElmoTokenizer as ElmoTokenizer, Vocabulary as Vocabulary

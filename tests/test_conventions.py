@@ -33,11 +33,13 @@ MAX_LINES = 400
 REGISTERED_NAMES = {
     "AddSentenceMarkers",
     "BiLMEncoder",
+    "BiLMSoftmax",
     "CharacterCNN",
     "ElmoBackbone",
-    "ElmoTokenizer",
+    "ElmoBiLM",
     "Highway",
     "LSTMStack",
+    "Perplexity",
     "ProjectedLSTM",
     "RemoveSentenceMarkers",
     "ScalarMix",
@@ -46,10 +48,12 @@ REGISTERED_NAMES = {
 # What users import: a name may be added, never removed.
 PUBLIC_NAMES = {
     *REGISTERED_NAMES,
+    "ElmoTokenizer",
     "Vocabulary",
     "embed",
     "embed_iter",
     "text",
+    "training",
 }
 
 

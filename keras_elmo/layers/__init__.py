@@ -4,6 +4,7 @@ from keras_elmo.layers.add_sentence_markers import (
     AddSentenceMarkers as AddSentenceMarkers,
 )
 from keras_elmo.layers.bilm_encoder import BiLMEncoder as BiLMEncoder
+from keras_elmo.layers.bilm_softmax import BiLMSoftmax as BiLMSoftmax
 from keras_elmo.layers.character_cnn import CharacterCNN as CharacterCNN
 from keras_elmo.layers.highway import Highway as Highway
 from keras_elmo.layers.lstm_stack import LSTMStack as LSTMStack

@@ -28,7 +28,9 @@ def compiled(function):
     """`function`, on JAX compiled: uncompiled, JAX compiles each operation of it."""
     if keras.backend.backend() != "jax":
         return function
-    return importlib.import_module("jax").jit(function)
+    # Models so small are compiled longer than they run.
+    options = {"xla_backend_optimization_level": 0}
+    return importlib.import_module("jax").jit(function, compiler_options=options)
 
 
 def framed_ids(sentences, rows=None, time=None, size=50):

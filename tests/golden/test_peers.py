@@ -1,5 +1,6 @@
 """bilm-tf's and AllenNLP's results on hard inputs: layers, states and mixtures."""
 
+import functools
 import types
 
 import keras
@@ -56,9 +57,16 @@ def models_of(golden, name):
     backbone = keras_elmo.ElmoBackbone.from_options(
         golden / name / "options.json", golden / name / "lm_weights.hdf5"
     )
+    outputs = outputs_of(backbone)
+    cases = read_json(golden / "peers" / "cases.json")["stateless"]
+
+    @functools.cache
+    def layers_of(case):
+        return outputs(padded(encode_sentences(cases[case]), ROWS, TIME))
+
     return types.SimpleNamespace(
         backbone=backbone,
-        outputs=outputs_of(backbone),
+        layers_of=layers_of,
         framed_outputs=outputs_of(with_boundaries(backbone)),
         stream=stream_of(backbone),
         bilm_tf=load(golden / "peers" / f"bilm_tf_on_{name}_weights.npz"),
@@ -93,10 +101,8 @@ def test_character_ids(cases, allennlp, golden):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_layers_of_the_backbone(models, cases, case):
-    sentences = cases["stateless"][case]
-    ids = padded(encode_sentences(sentences), ROWS, TIME)
-    layers = models.outputs(ids)
+def test_layers_of_the_backbone(models, case):
+    layers = models.layers_of(case)
     mask = padded(models.bilm_tf[f"{case}/mask"], ROWS, TIME).astype(bool)
     expected = np.zeros_like(layers)
     stored = models.bilm_tf[f"{case}/layers"]
@@ -109,10 +115,21 @@ def test_layers_and_masks_of_one_case_in_its_own_shape(models, cases):
     mask = models.bilm_tf["multibyte/mask"]
     layers = np.stack(to_arrays(models.backbone(ids)), axis=1)
     assert_real_tokens_close(layers, models.bilm_tf["multibyte/layers"], mask)
-    for computed in models.backbone.compute_mask(ids):
-        np.testing.assert_array_equal(to_arrays(computed)[0], mask)
     predicted = np.stack(models.backbone.predict(ids, verbose=0), axis=1)
     np.testing.assert_allclose(predicted, layers, atol=1e-6)
+
+
+def test_a_keras_layer_on_top_averages_real_tokens_only(models, cases):
+    """The mask reaches layers that know nothing of this package."""
+    inputs = models.backbone.input
+    average = keras.layers.GlobalAveragePooling1D()
+    model = keras.Model(inputs, average(models.backbone(inputs)[-1]))
+    actual = model.predict(encode_sentences(cases["stateless"]["multibyte"]), verbose=0)
+    stored, mask = (models.bilm_tf[f"multibyte/{kind}"] for kind in ("layers", "mask"))
+    expected = [
+        top[real].mean(0) for top, real in zip(stored[:, -1], mask, strict=True)
+    ]
+    np.testing.assert_allclose(actual, expected, **TOLERANCE)
 
 
 def test_layers_of_embed(models, cases):
@@ -235,10 +252,9 @@ def test_mixtures_equal_bilm_tf(models, cases, layer_norm):
         name: made_mix(*trained, layer_norm=layer_norm),
         f"{name}_default": made_mix(np.zeros(3), 1.0, layer_norm=layer_norm),
     }
-    for case, sentences in cases["stateless"].items():
-        ids = padded(encode_sentences(sentences), ROWS, TIME)
+    for case in cases["stateless"]:
         mask = padded(stored[f"{case}/mask"], ROWS, TIME).astype(bool)
-        layers = models.outputs(ids)
+        layers = models.layers_of(case)
         for kind, mix in mixes.items():
             (actual,) = to_arrays(mix(layers, mask=mask))
             check_mixture(actual, stored, f"{case}/{kind}", f"{case}/mask")

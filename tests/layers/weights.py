@@ -82,7 +82,11 @@ def call(layer, inputs, **kwargs):
     static = {name: x for name, x in kwargs.items() if x is None or type(x) is bool}
     arrays = {name: x for name, x in kwargs.items() if name not in static}
     jax = importlib.import_module("jax")
-    function = jax.jit(lambda inputs, arrays: layer(inputs, **arrays, **static))
+    function = jax.jit(
+        lambda inputs, arrays: layer(inputs, **arrays, **static),
+        # Layers so small are compiled longer than they run.
+        compiler_options={"xla_backend_optimization_level": 0},
+    )
     return function(inputs, arrays)
 
 

@@ -1,0 +1,1 @@
+"""Text as batches for training."""
