@@ -104,7 +104,6 @@ class ElmoBiLM(keras.Model):
         loss = 0.5 * (losses[0] + losses[1])
         for extra in self.losses:
             loss = loss + ops.cast(extra, "float32")
-        self._loss_tracker.update_state(loss)
         return loss
 
     def get_config(self):

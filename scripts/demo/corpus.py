@@ -9,6 +9,8 @@ import sysconfig
 from keras_elmo.text import unicode_tokenize
 
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9)'\"][.!?])\s+(?=[A-Z])")
+# Code, directives, tables and headings.
+_NO_TEXT = re.compile(r"\s*(>>>|\.\.\.|\.\. |[-=*+|~^]{3,})")
 _WORDS = re.compile(r"[A-Za-z]+")
 
 

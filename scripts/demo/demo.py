@@ -4,7 +4,6 @@ import argparse
 import os
 import sys
 import time
-import warnings
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -115,5 +114,4 @@ def context(tokens, words=6):
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("error")
     main()
