@@ -3,7 +3,7 @@
 # board, measures it, and looks at one word in two uses. Needs Python 3.11 alone:
 # makes .venv/ in the checkout and installs the package with JAX.
 #
-#   bash scripts/demo.sh [--seconds 120] [--epochs 5]
+#   bash scripts/demo.sh [--seconds 150] [--epochs 4]
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
 

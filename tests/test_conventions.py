@@ -94,7 +94,10 @@ def keras_classes(path):
         decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
         bases = [ast.unparse(base) for base in node.bases]
         if any("register_keras_serializable" in text for text in decorators) or any(
-            base.startswith("keras.") for base in bases
+            # Data sets and callbacks are never part of a saved model.
+            base.startswith("keras.")
+            and base not in ("keras.utils.PyDataset", "keras.callbacks.Callback")
+            for base in bases
         ):
             yield node.name, decorators
 

@@ -1,7 +1,6 @@
 """Whole files or none, whatever goes wrong while they are written."""
 
 import errno
-import json
 import os
 import stat
 import sys
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from keras_elmo import files
-from keras_elmo.files import atomic_path, read_json
+from keras_elmo.files import atomic_path
 
 
 def names(folder):
@@ -362,42 +361,3 @@ def test_numpy_files_keep_their_name(tmp_path):
     with atomic_path(tmp_path / "a.npz") as temporary:
         np.savez(temporary, x=np.arange(3))
     assert names(tmp_path) == ["a.npz"]
-
-
-def test_json_is_read_with_and_without_a_byte_order_mark(tmp_path):
-    value = {"word": "Straße 日本", "list": [1, 2.5, None, True]}
-    for encoding in ("utf-8", "utf-8-sig"):
-        path = tmp_path / encoding
-        path.write_text(json.dumps(value, ensure_ascii=False), encoding=encoding)
-        assert read_json(path) == value
-        assert read_json(str(path)) == value
-
-
-@pytest.mark.parametrize(
-    ("data", "line"),
-    [
-        (b"", 1),
-        (b'{"a": 1,\n "b": }\n', 2),
-        (b'{"a": 1}\n{"b": 2}\n', 2),
-        (b'{\n"a":\n"\xff"}', 3),
-        (b'\xef\xbb\xbf{\n"a":\n"\xff"}', 3),
-        (b"\x89HDF\r\n\x1a\n", 1),
-        (b"[" * 200_000, 1),
-        (b"[" + b"9" * 10_000 + b"]", 1),
-        ('{"a": 1}'.encode("utf-16"), 1),
-    ],
-)
-def test_what_is_no_json_is_an_error_with_file_and_line(tmp_path, data, line):
-    path = tmp_path / "options.json"
-    path.write_bytes(data)
-    with pytest.raises(ValueError, match=rf"options\.json` line {line}: no ") as error:
-        read_json(path)
-    assert len(str(error.value)) < 400
-    assert type(error.value) is ValueError
-
-
-def test_a_json_file_that_is_not_there_keeps_its_own_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"none\.json"):
-        read_json(tmp_path / "none.json")
-    with pytest.raises(IsADirectoryError):
-        read_json(tmp_path)

@@ -9,7 +9,7 @@ from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
 # Sizes that shapes are padded to.
 TIME_STEP = 16
-SMALLEST_TABLE = 256
+SMALLEST_TABLE = 512
 
 
 class SentenceBatches(keras.utils.PyDataset):

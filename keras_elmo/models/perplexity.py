@@ -9,6 +9,10 @@ class Perplexity(keras.metrics.Mean):
     """exp of the mean negative log-likelihood that it was updated with, in nats.
 
     A model that gives each of V words the same odds has a perplexity of V.
+
+    Args:
+        name: str.
+        dtype: dtype policy of what is summed.
     """
 
     def result(self):

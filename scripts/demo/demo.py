@@ -25,8 +25,8 @@ MOST_OCCURRENCES = 400
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", required=True, help="preset directory to make")
-    parser.add_argument("--seconds", type=float, default=120.0, help="of training")
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=150.0, help="of training")
+    parser.add_argument("--epochs", type=int, default=4)
     options = parser.parse_args()
     started = time.monotonic()
     print(f"keras_elmo {keras_elmo.__version__} on {keras.backend.backend()}")

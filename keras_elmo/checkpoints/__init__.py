@@ -1,0 +1,1 @@
+"""Files of the programs that published ELMo models: read, written, converted."""
