@@ -34,7 +34,7 @@ def whitespace_tokenize(text: str) -> list[str]:
 def unicode_tokenize(text: str) -> list[str]:
     """Splits into words, numbers, ideographs, and single marks and symbols.
 
-    1. White space separates tokens and is dropped.
+    1. White space separates tokens and is dropped, and so does NUL.
     2. An ideograph or a kana is a token of its own.
     3. A run of letters, combining marks and digits (Unicode categories L, M, N) and
        underscores is one token. An apostrophe (' or U+2019) between two such
@@ -69,7 +69,7 @@ def unicode_tokenize(text: str) -> list[str]:
 
 
 def _kind(character):
-    if character.isspace():
+    if character.isspace() or character == "\0":
         return _SPACE
     code = ord(character)
     if code >= IDEOGRAPHS[0][0] and any(low <= code <= up for low, up in IDEOGRAPHS):

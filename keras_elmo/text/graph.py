@@ -1,0 +1,123 @@
+"""Tokenizers and character ids as TensorFlow ops, for `tf.data` and serving.
+
+Equal to `keras_elmo.text.tokenizers` and `keras_elmo.text.characters`, which are the
+reference. White space and character ids need TensorFlow's own ops only, so that any
+TensorFlow runtime loads a graph of them; the Unicode tokenizer needs TF Text's.
+"""
+
+try:
+    import tensorflow as tf
+except ImportError as error:
+    raise ImportError(
+        "keras_elmo.text.graph needs TensorFlow: pip install 'keras-elmo[tensorflow]'."
+    ) from error
+
+from keras_elmo import checks
+from keras_elmo.text.characters import (
+    BEGIN_SENTENCE,
+    BEGIN_WORD_ID,
+    END_SENTENCE,
+    END_WORD_ID,
+    PAD_CHARACTER_ID,
+    PADDING_ID,
+    encode_tokens,
+)
+from keras_elmo.text.tokenizers import IDEOGRAPHS
+
+# What `str.split` splits at; RE2's \s is ASCII's only.
+_SPACE = (
+    r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}"
+    r"\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}"
+)
+_IDEOGRAPH = "".join(rf"\x{{{low:x}}}-\x{{{high:x}}}" for low, high in IDEOGRAPHS)
+# RE2 looks neither ahead nor behind, so the joining marks are part of what they join:
+# a digit with the ".5" and ",000" that follow it, or another character of a word.
+_UNIT = r"(?:\p{Nd}(?:[.,]\p{Nd})*|[\p{L}\p{M}\p{Nl}\p{No}_])"
+_WORD = rf"{_UNIT}(?:['\x{{2019}}]?{_UNIT})*"
+
+
+def whitespace_tokenize(strings):
+    """Splits at Unicode white space, as `str.split()`.
+
+    Args:
+        strings: string, (batch,), UTF-8.
+
+    Returns:
+        tf.RaggedTensor of strings, (batch, None).
+    """
+    return tf.strings.split(tf.strings.regex_replace(strings, f"[{_SPACE}]+", " "))
+
+
+def unicode_tokenize(strings):
+    """Words, numbers, ideographs and single marks; see `tokenizers.unicode_tokenize`.
+
+    Args:
+        strings: string, (batch,), UTF-8.
+
+    Returns:
+        tf.RaggedTensor of strings, (batch, None).
+
+    Raises:
+        ImportError: when TF Text is not installed.
+    """
+    try:
+        import tensorflow_text
+    except ImportError as error:
+        raise ImportError(
+            "The Unicode tokenizer in a graph needs TF Text: "
+            "pip install 'keras-elmo[tensorflow]'."
+        ) from error
+    # TF Text takes NUL for the end of a text.
+    apart = tf.strings.regex_replace(strings, r"\x00", " ")
+    # Ideographs are letters too: set apart, none can be part of a longer word.
+    apart = tf.strings.regex_replace(apart, f"([{_IDEOGRAPH}])", r" \1 ")
+    # Every token is a "delimiter" that is kept; white space is one that is not.
+    return tensorflow_text.regex_split(
+        apart,
+        delim_regex_pattern=rf"{_WORD}|[{_SPACE}]+|[^{_SPACE}]",
+        keep_delim_regex_pattern=rf"{_WORD}|[^{_SPACE}]",
+    )
+
+
+def character_ids(tokens, max_characters_per_token=50, lengths=None):
+    """Character ids of tokens, as `characters.encode_sentences`.
+
+    Args:
+        tokens: string, tf.RaggedTensor (batch, None), or dense (batch, T) with
+            `lengths`.
+        max_characters_per_token: int of at least 3 (C).
+        lengths: int, (batch,), tokens of each row of dense `tokens`.
+
+    Returns:
+        int32, (batch, T, C); 0 behind each row's tokens.
+    """
+    width = checks.positive_int(
+        "max_characters_per_token", max_characters_per_token, minimum=3
+    )
+    if isinstance(tokens, tf.RaggedTensor):
+        ids = tokens.with_values(_encode(tokens.values, width))
+        return ids.to_tensor(PADDING_ID, shape=(None, None, width))
+    if lengths is None:
+        raise ValueError(
+            "`lengths` must be given for dense tokens: the empty string is a token."
+        )
+    shape = tf.shape(tokens)
+    ids = _encode(tf.reshape(tokens, [-1]), width)
+    ids = tf.reshape(ids, [shape[0], shape[1], width])
+    is_token = tf.sequence_mask(lengths, shape[1])
+    return tf.where(is_token[..., None], ids, PADDING_ID)
+
+
+def _encode(tokens, width):
+    """`characters.encode_tokens`: (tokens,) strings to (tokens, C) int32."""
+    size = tf.minimum(tf.strings.length(tokens), width - 2)[:, None]
+    bytes_ = tf.io.decode_raw(tokens, tf.uint8, fixed_length=width - 2)
+    bytes_ = tf.pad(tf.cast(bytes_, tf.int32) + 1, [[0, 0], [1, 1]])
+    columns = tf.range(width)[None]
+    ids = tf.where(columns <= size, bytes_, PAD_CHARACTER_ID)
+    ids = tf.where(columns == size + 1, END_WORD_ID, ids)
+    ids = tf.where(columns == 0, BEGIN_WORD_ID, ids)
+    markers = (BEGIN_SENTENCE, END_SENTENCE)
+    for marker, row in zip(markers, encode_tokens(markers, width), strict=True):
+        ids = tf.where((tokens == marker)[:, None], row[None], ids)
+    return ids
