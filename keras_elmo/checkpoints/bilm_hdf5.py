@@ -167,7 +167,7 @@ def read_weights(
 
 
 def read_token_embeddings(
-    path: str | os.PathLike, shape: tuple[int, int] | None = None
+    path: str | os.PathLike, shape: tuple[int, ...] | None = None
 ) -> np.ndarray:
     """The table of a file of bilm-tf's `dump_token_embeddings`.
 

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from keras_elmo.files import atomic_path, read_json
 
@@ -175,6 +176,10 @@ def check_options(options: object, source: object = "options") -> dict:
 
 def _contradictions(options, wrong):
     """What is wrong between keys that are each right."""
+    dim: Any
+    projection_dim: Any
+    filters: Any
+    characters: Any
     dim, projection_dim, filters, characters = (
         None if key in wrong else get_option(options, key)
         for key in (

@@ -90,8 +90,9 @@ class SentenceBatches(keras.utils.PyDataset):
         tokens = np.zeros((size, *self._input_ids.shape[1:]), "int32")
         tokens[1 : len(distinct) + 1] = self._input_ids[distinct]
         local = np.split(inverse + 1, np.cumsum([len(row) for row in rows])[:-1])
-        x = {"tokens": tokens}
-        y, weight = {}, {}
+        x: dict[str, np.ndarray] = {"tokens": tokens}
+        y: dict[str, np.ndarray] = {}
+        weight: dict[str, np.ndarray] = {}
         for direction, step in (("forward", 1), ("backward", -1)):
             x[direction] = np.zeros(shape, "int32")
             y[direction] = np.zeros(shape, "int32")

@@ -95,6 +95,11 @@ class ElmoBiLM(keras.Model):
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True
     ):
+        if y is None or y_pred is None or sample_weight is None:
+            raise ValueError(
+                "`fit` and `evaluate` must be given (inputs, targets, weights), each a "
+                "dict of both directions. Received: no targets or no weights."
+            )
         losses = []
         for direction in DIRECTIONS:
             values = self.nll(y_pred[direction], y[direction])

@@ -80,7 +80,7 @@ class StopAfter(keras.callbacks.Callback):
     def __init__(self, seconds):
         super().__init__()
         self.seconds = seconds
-        self._started = None
+        self._started = time.monotonic()
 
     def on_train_begin(self, logs=None):
         self._started = time.monotonic()
