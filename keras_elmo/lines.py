@@ -1,6 +1,7 @@
 """Text files as lines, whatever their line ends, byte order mark or locale."""
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -19,12 +20,13 @@ def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
 
     Raises:
         FileNotFoundError: when there is no such file.
-        ValueError: when a line is not UTF-8, naming file and line.
+        ValueError: when a line is not UTF-8, naming file and line, or when a packed
+            file is damaged.
     """
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
-        for number, raw in enumerate(file, 1):
+        for number, raw in enumerate(_whole(file, path), 1):
             line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
             try:
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
@@ -35,3 +37,11 @@ def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
                 ) from None
             if on_bytes is not None:
                 on_bytes(len(raw))
+
+
+def _whole(file, path):
+    """The lines of a file, or an error that names it where it cannot be unpacked."""
+    try:
+        yield from file
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"`{path}` cannot be unpacked: {error}.") from None

@@ -36,8 +36,25 @@ class ElmoBiLM(keras.Model):
     `fit` and `evaluate` take targets of the same form, int32 rows of the vocabulary,
     and weights, 1 where a target counts and 0 where not.
 
+    Raises:
+        ValueError: when arguments contradict the backbone, or targets or weights are
+            missing.
+
     Reference: Peters et al. 2018, section 3.1; bilm-tf `bilm/training.py`,
     `LanguageModel`.
+
+    Example:
+    ```python
+    sentences = [["the", "bank", "."], ["the", "river"]]
+    vocabulary = keras_elmo.text.build_vocabulary(sentences)
+    backbone = keras_elmo.ElmoBackbone(
+        hidden_dim=16, projection_dim=4, vocabulary_size=len(vocabulary)
+    )
+    backbone.vocabulary = vocabulary
+    model = keras_elmo.ElmoBiLM(backbone, tie_embeddings=True)
+    keras_elmo.training.pretrain(model, sentences, vocabulary, epochs=1)
+    keras_elmo.training.perplexity(model, sentences, vocabulary)
+    ```
     """
 
     def __init__(self, backbone, vocabulary_size=None, tie_embeddings=False, **kwargs):

@@ -3,17 +3,16 @@
 Reference: bilm-tf `bilm/data.py`, `Vocabulary`; README, "Vocabulary file".
 """
 
-import gzip
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from pathlib import Path
 
 import numpy as np
 
 from keras_elmo import checks
 from keras_elmo.files import atomic_path
+from keras_elmo.lines import read_lines
 from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE, UNKNOWN
 from keras_elmo.text.tokenizers import whitespace_tokenize
 
@@ -124,7 +123,7 @@ class Vocabulary:
         Raises:
             ValueError: naming the file, and the line where one is at fault.
         """
-        lines = _lines(path)
+        lines = list(read_lines(path))
         blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
         if blank:
             _warn(path, f"{len(blank)} blank lines skipped", blank)
@@ -215,7 +214,7 @@ def build_vocabulary_from_files(
         min_count: as in `build_vocabulary`.
         max_size: as in `build_vocabulary`.
     """
-    sentences = (tokenize(line) for path in paths for line in _read_text(path))
+    sentences = (tokenize(line) for path in paths for line in read_lines(path))
     return build_vocabulary(filter(None, sentences), min_count, max_size)
 
 
@@ -253,23 +252,6 @@ def _is_readable(token):
     return not any("\ud800" <= character <= "\udfff" for character in token)
 
 
-def _lines(path):
-    """Lines of a UTF-8 file, split at LF or CRLF and at nothing else."""
-    data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"`{path}` line {line}: not UTF-8 ({error.reason}, byte "
-            f"0x{data[error.start]:02x})."
-        ) from None
-    lines = text.split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
-
-
 def _columns(path, words):
     """Words and their counts, or None where the file has none."""
     if not any("\t" in line for _, line in words):
@@ -290,13 +272,3 @@ def _columns(path, words):
 def _warn(path, what, numbers):
     listed = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
     warnings.warn(f"`{path}`: {what}: line {listed}.", UserWarning, stacklevel=3)
-
-
-def _read_text(path):
-    open_text = gzip.open if str(path).endswith(".gz") else open
-    # "\n" alone ends a line: a word may hold U+2028 and its like.
-    with open_text(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-        try:
-            yield from file
-        except UnicodeDecodeError as error:
-            raise ValueError(f"`{path}` is not UTF-8: {error}.") from None
