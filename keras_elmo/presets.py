@@ -11,11 +11,14 @@ assets/vocabulary.txt   where the vocabulary is known
 
 import datetime
 import json
+import math
 from pathlib import Path
 
+import h5py
 import keras
 
 from keras_elmo._version import __version__
+from keras_elmo.checkpoints.bilm_names import weights_of
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.models.elmo_backbone import VOCABULARY_FILE, ElmoBackbone
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
@@ -103,28 +106,59 @@ def load_backbone(preset, dtype=None):
     arguments = dict(config["config"])
     if dtype is not None:
         arguments["dtype"] = dtype
+    weights = directory / WEIGHTS_FILE
     try:
+        check_size(arguments, weights)
         backbone = ElmoBackbone.from_config(arguments)
-    except TypeError as error:
+    except (KeyError, TypeError) as error:
         raise ValueError(f"`{path}` is not a valid configuration: {error}") from error
     vocabulary = directory / ASSETS / VOCABULARY_FILE
     if vocabulary.exists():
         backbone.vocabulary = Vocabulary.read(vocabulary)
-    load_weights(backbone, directory / WEIGHTS_FILE)
+    load_weights(backbone, weights)
     return backbone
+
+
+def check_size(arguments, path):
+    """Refuses a model of more weights than the file holds, before it is allocated."""
+    if not path.is_file():
+        raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
+    number = sum(math.prod(weight.shape) for weight in weights_of(arguments).values())
+    # No weight takes fewer bytes than in 16 bits.
+    if 2 * number > path.stat().st_size:
+        raise ValueError(
+            f"`{path}` is too small ({path.stat().st_size:,} bytes) for the "
+            f"{number:,} weights that {CONFIG_FILE} describes."
+        )
 
 
 def load_weights(model, path):
     """`model.load_weights` with errors that name the file and what it is."""
-    if not path.is_file():
-        raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
     try:
+        # Keras passes over what a file has beyond the model's weights: a model of
+        # three layers would load as one of two.
+        stored, wanted = count_stored(path), model.count_params()
+        if stored != wanted:
+            raise ValueError(f"{stored:,} weights are stored, {wanted:,} are needed.")
         model.load_weights(path)
     except (OSError, KeyError, ValueError) as error:
         raise ValueError(
             f"`{path}` does not hold the weights of the model that the "
             f"{CONFIG_FILE} beside it describes: {error}"
         ) from error
+
+
+def count_stored(path):
+    """Number of weights in a `.weights.h5` file."""
+    sizes = []
+
+    def visit(_, item):
+        if isinstance(item, h5py.Dataset):
+            sizes.append(math.prod(item.shape))
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return sum(sizes)
 
 
 def preset_directory(preset):

@@ -130,8 +130,19 @@ def test_weights_of_another_model_are_refused(preset, tmp_path):
     _, path = preset
     word_backbone(num_layers=3).save_to_preset(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "model.weights.h5", path / "model.weights.h5")
-    (path / "model.weights.h5").write_bytes(b"no hdf5")
     with pytest.raises(ValueError, match=r"model\.weights\.h5"):
+        keras_elmo.ElmoBackbone.from_preset(path)
+    (path / "model.weights.h5").write_bytes(b"no hdf5" * 1000)
+    with pytest.raises(ValueError, match=r"model\.weights\.h5"):
+        keras_elmo.ElmoBackbone.from_preset(path)
+
+
+def test_a_config_that_asks_for_more_memory_than_its_weights_is_refused(preset):
+    _, path = preset
+    config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    config["config"]["hidden_dim"] = 10**9
+    (path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"model\.weights\.h5` is too small"):
         keras_elmo.ElmoBackbone.from_preset(path)
 
 
