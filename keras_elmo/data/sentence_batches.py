@@ -8,7 +8,7 @@ from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
 # Sizes that shapes are padded to.
-TIME_STEP = 16
+TIME_STEP = 32
 SMALLEST_TABLE = 512
 
 
