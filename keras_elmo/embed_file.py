@@ -56,7 +56,7 @@ def embed_file(
         FileExistsError, FileNotFoundError: of `output` and `input_file`.
         ValueError: when an option is none of those above, or a line is not UTF-8.
     """
-    # All that can be wrong with the options is found before the model is loaded.
+    # What can be told without the model is told before it is loaded.
     writer_class = _writer(output, output_format)
     tokenize = get_tokenizer(tokenizer)
     input_file = Path(input_file)

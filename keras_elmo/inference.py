@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_elmo.shapes import power_of_two, round_up
 from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
@@ -85,7 +86,7 @@ class Inference:
 
     def _embed_chunk(self, ids):
         number = len(ids)
-        ids = _pad_rows(ids, _power_of_two(max(number, SMALLEST_TOKEN_CHUNK)))
+        ids = _pad_rows(ids, power_of_two(max(number, SMALLEST_TOKEN_CHUNK)))
         return _float32(self._token_model.predict_on_batch(ids))[:number]
 
     def contextual_vectors(self, vectors, sentences):
@@ -104,7 +105,7 @@ class Inference:
             empty = np.zeros((self.num_layers + 1, 0, 2 * vectors.shape[1]), "float32")
             return [empty] * len(sentences)
         time = _time_bucket(lengths.max() + 2)
-        batch = _power_of_two(len(sentences))
+        batch = power_of_two(len(sentences))
         begin, end = len(vectors) - 2, len(vectors) - 1
         rows = np.full((batch, time), end)
         mask = np.zeros((batch, time), bool)
@@ -141,19 +142,13 @@ def character_width(used, widest_filter, max_characters):
     Behind the last used character all windows are equal, so that one of them is
     enough for the maximum of every filter width.
     """
-    width = int(used) + widest_filter
-    width = -(-width // CHARACTER_STEP) * CHARACTER_STEP
+    width = round_up(int(used) + widest_filter, CHARACTER_STEP)
     return min(width, max_characters)
-
-
-def _power_of_two(number):
-    return 1 << max(int(number) - 1, 0).bit_length()
 
 
 def _time_bucket(time):
     """`time` rounded up to one of few lengths, at most an eighth longer."""
-    step = max(8, _power_of_two(time) // 16)
-    return int(-(-time // step) * step)
+    return round_up(time, max(8, power_of_two(time) // 16))
 
 
 def _pad_rows(array, rows):

@@ -14,10 +14,10 @@ import json
 import math
 from pathlib import Path
 
-import h5py
 import keras
 
 from keras_elmo._version import __version__
+from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.bilm_names import weights_of
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.models.elmo_backbone import VOCABULARY_FILE, ElmoBackbone
@@ -150,15 +150,9 @@ def load_weights(model, path):
 
 def count_stored(path):
     """Number of weights in a `.weights.h5` file."""
-    sizes = []
-
-    def visit(_, item):
-        if isinstance(item, h5py.Dataset):
-            sizes.append(math.prod(item.shape))
-
-    with h5py.File(path) as file:
-        file.visititems(visit)
-    return sum(sizes)
+    with hdf5.open_hdf5(path) as file:
+        datasets = hdf5.find_datasets(file, path)
+        return sum(math.prod(dataset.shape) for dataset in datasets.values())
 
 
 def preset_directory(preset):

@@ -4,7 +4,12 @@ import keras
 import numpy as np
 
 from keras_elmo import checks
-from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE
+from keras_elmo.shapes import power_of_two, round_up
+from keras_elmo.text.characters import (
+    BEGIN_SENTENCE,
+    END_SENTENCE,
+    distinct_tokens,
+)
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
 # Sizes that shapes are padded to.
@@ -24,8 +29,8 @@ class SentenceBatches(keras.utils.PyDataset):
         backbone: `ElmoBackbone` they are for.
         vocabulary: `Vocabulary` of the targets.
         batch_size: int, sentences a batch.
-        max_tokens: int, tokens a sentence is cut to. Cut sentences are counted in
-            `truncated_sentences`.
+        max_tokens: int, tokens a sentence is cut to, or None for all. Cut sentences
+            are counted in `truncated_sentences`.
         shuffle: bool. Another order each epoch.
         seed: int.
 
@@ -39,29 +44,33 @@ class SentenceBatches(keras.utils.PyDataset):
         backbone,
         vocabulary,
         batch_size=32,
-        max_tokens=100,
+        max_tokens: int | None = 100,
         shuffle=True,
         seed=0,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.batch_size = checks.positive_int("batch_size", batch_size)
-        self.max_tokens = checks.positive_int("max_tokens", max_tokens)
+        self.max_tokens = (
+            None
+            if max_tokens is None
+            else checks.positive_int("max_tokens", max_tokens)
+        )
         self.shuffle = bool(shuffle)
         self.seed = int(seed)
-        number: dict[str, int] = {BEGIN_SENTENCE: 0, END_SENTENCE: 1}
-        self._rows, self.truncated_sentences = [], 0
-        for sentence in sentences:
-            tokens = list(sentence)
-            self.truncated_sentences += len(tokens) > max_tokens
-            tokens = [BEGIN_SENTENCE, *tokens[:max_tokens], END_SENTENCE]
-            row = [number.setdefault(token, len(number)) for token in tokens]
-            self._rows.append(np.array(row, "int32"))
-        self._input_ids = ElmoTokenizer.of(backbone).encode_tokens(list(number))
-        self._target_ids = vocabulary.ids(number) - 1
+        self.truncated_sentences = 0
+        tokens, self._rows = distinct_tokens(map(self._framed, sentences))
+        self._input_ids = ElmoTokenizer.of(backbone).encode_tokens(tokens)
+        self._target_ids = vocabulary.ids(tokens) - 1
         self._lengths = np.array([len(row) for row in self._rows])
         self._epoch = 0
         self._plan = self._batches()
+
+    def _framed(self, sentence):
+        tokens = list(sentence)
+        kept = tokens[: self.max_tokens]
+        self.truncated_sentences += len(kept) < len(tokens)
+        return [BEGIN_SENTENCE, *kept, END_SENTENCE]
 
     def __len__(self):
         return len(self._plan)
@@ -83,10 +92,10 @@ class SentenceBatches(keras.utils.PyDataset):
 
     def __getitem__(self, index):
         rows = [self._rows[i] for i in self._plan[index]]
-        time = int(-(-(max(map(len, rows)) - 1) // TIME_STEP) * TIME_STEP)
+        time = round_up(max(map(len, rows)) - 1, TIME_STEP)
         shape = (self.batch_size, time)
         distinct, inverse = np.unique(np.concatenate(rows), return_inverse=True)
-        size = max(SMALLEST_TABLE, 1 << len(distinct).bit_length())
+        size = max(SMALLEST_TABLE, power_of_two(len(distinct) + 1))
         tokens = np.zeros((size, *self._input_ids.shape[1:]), "int32")
         tokens[1 : len(distinct) + 1] = self._input_ids[distinct]
         local = np.split(inverse + 1, np.cumsum([len(row) for row in rows])[:-1])

@@ -27,13 +27,12 @@ def perplexity(model, sentences, vocabulary, batch_size=32):
         mean of both directions' mean negative log-likelihood), "tokens" (words and
         sentences, one direction).
     """
-    longest = max((len(sentence) for sentence in sentences), default=1)
     batches = SentenceBatches(
         sentences,
         model.backbone,
         vocabulary,
         batch_size=batch_size,
-        max_tokens=longest,
+        max_tokens=None,
         shuffle=False,
     )
     totals = dict.fromkeys(DIRECTIONS, 0.0)

@@ -47,6 +47,12 @@ def test_the_batch_size_changes_no_perplexity():
     assert one["perplexity"] == pytest.approx(np.exp(mean), rel=1e-6)
 
 
+def test_sentences_may_come_from_a_generator():
+    model = character_model()
+    expected = perplexity(model, SENTENCES, VOCABULARY)
+    assert perplexity(model, (s for s in SENTENCES), VOCABULARY) == expected
+
+
 def test_the_streams_are_what_the_backbone_reads():
     """Training and use see the same vectors, in both directions."""
     model = character_model()
