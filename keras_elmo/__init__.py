@@ -10,18 +10,20 @@ from keras_elmo._requirements import require_backend as _require_backend
 _require_backend()
 
 # ruff: noqa: E402
-from keras_elmo import text as text, training as training
+from keras_elmo import data as data, text as text, training as training
 from keras_elmo._version import __version__ as __version__
 from keras_elmo.embed import embed as embed, embed_iter as embed_iter
 from keras_elmo.layers import (
     AddSentenceMarkers as AddSentenceMarkers,
     BiLMEncoder as BiLMEncoder,
     BiLMSoftmax as BiLMSoftmax,
+    CarriedState as CarriedState,
     CharacterCNN as CharacterCNN,
     Highway as Highway,
     LSTMStack as LSTMStack,
     ProjectedLSTM as ProjectedLSTM,
     RemoveSentenceMarkers as RemoveSentenceMarkers,
+    SampledSoftmax as SampledSoftmax,
     ScalarMix as ScalarMix,
     WordEmbedding as WordEmbedding,
 )

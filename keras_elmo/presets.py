@@ -14,8 +14,11 @@ import json
 import math
 from pathlib import Path
 
+import h5py
 import keras
+import numpy as np
 
+from keras_elmo import checks
 from keras_elmo._version import __version__
 from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.bilm_names import weights_of
@@ -29,22 +32,24 @@ WEIGHTS_FILE = "model.weights.h5"
 METADATA_FILE = "metadata.json"
 TOKENIZER_FILE = "tokenizer.json"
 ASSETS = "assets"
+WEIGHTS_DTYPES = ("float32", "float16")
 REGISTERED_NAME = keras.saving.get_registered_name(ElmoBackbone)
 
 
-def save_backbone(backbone, preset_dir, overwrite=False):
+def save_backbone(backbone, preset_dir, overwrite=False, weights_dtype="float32"):
     """Writes an `ElmoBackbone` as a preset directory, whole or not at all.
 
     Args:
         backbone: `ElmoBackbone`.
         preset_dir: path of the directory to make.
         overwrite: bool. Replace what is there.
+        weights_dtype: "float32" or "float16", which halves the file of weights.
     """
     with atomic_path(preset_dir, overwrite=overwrite) as directory:
-        write_preset(backbone, directory)
+        write_preset(backbone, directory, weights_dtype)
 
 
-def write_preset(backbone, directory):
+def write_preset(backbone, directory, weights_dtype="float32"):
     """Makes `directory` and writes a preset's files into it, as it goes."""
     directory = Path(directory)
     (directory / ASSETS).mkdir(parents=True)
@@ -71,6 +76,45 @@ def write_preset(backbone, directory):
     if backbone.vocabulary is not None:
         backbone.vocabulary.write(directory / ASSETS / VOCABULARY_FILE)
     backbone.save_weights(directory / WEIGHTS_FILE)
+    if weights_dtype != "float32":
+        _store_weights_as(directory / WEIGHTS_FILE, weights_dtype)
+
+
+def store_as(array, dtype, name):
+    """`array` in the dtype it is stored in: "float32" or "float16".
+
+    Raises:
+        ValueError: when a number is too large for that dtype, naming the weight.
+    """
+    if dtype not in WEIGHTS_DTYPES:
+        raise ValueError(
+            checks.received("weights_dtype", dtype, f"one of {WEIGHTS_DTYPES}")
+        )
+    with np.errstate(over="ignore"):
+        stored = np.asarray(array).astype(dtype)
+    if np.isinf(stored).any() and np.isfinite(array).all():
+        raise ValueError(f"`{name}` has numbers that are too large for {dtype}.")
+    return stored
+
+
+def _store_weights_as(path, dtype):
+    """Writes Keras' file of weights anew, each dataset under its name in `dtype`."""
+    wide = path.with_name(f"wide-{path.name}")
+    path.rename(wide)
+    with h5py.File(wide, "r") as source, h5py.File(path, "w") as target:
+
+        def copy(name, item):
+            if isinstance(item, h5py.Dataset):
+                target[name] = store_as(item[()], dtype, name)
+            else:
+                group = target.require_group(name)
+                for key, value in item.attrs.items():
+                    group.attrs[key] = value
+
+        for key, value in source.attrs.items():
+            target.attrs[key] = value
+        source.visititems(copy)
+    wide.unlink()
 
 
 def write_json(path, content):

@@ -34,6 +34,7 @@ REGISTERED_NAMES = {
     "AddSentenceMarkers",
     "BiLMEncoder",
     "BiLMSoftmax",
+    "CarriedState",
     "CharacterCNN",
     "ElmoBackbone",
     "ElmoBiLM",
@@ -42,6 +43,7 @@ REGISTERED_NAMES = {
     "Perplexity",
     "ProjectedLSTM",
     "RemoveSentenceMarkers",
+    "SampledSoftmax",
     "ScalarMix",
     "WordEmbedding",
 }
@@ -50,6 +52,7 @@ PUBLIC_NAMES = {
     *REGISTERED_NAMES,
     "ElmoTokenizer",
     "Vocabulary",
+    "data",
     "embed",
     "embed_iter",
     "text",

@@ -15,6 +15,7 @@ cell state of every step, which nobody reads.
 import importlib
 
 import keras
+from keras import ops
 
 _MODULES = {"tensorflow", "jax", "torch"}
 
@@ -39,6 +40,58 @@ def scan(step, state, inputs):
     return module.scan(step, state, inputs)
 
 
+def general_projected_lstm(
+    gates_input, mask, h, c, recurrent_kernel, projection_kernel, cell_clip, proj_clip
+):
+    """`projected_lstm` in keras.ops over `scan`, for any backend and dtype."""
+
+    def step(state, step_inputs):
+        h, c = state
+        gates = step_inputs[0] + ops.matmul(h, recurrent_kernel)
+        i, j, f, o = ops.split(ops.cast(gates, c.dtype), 4, axis=-1)
+        c = ops.sigmoid(f + 1.0) * c + ops.sigmoid(i) * ops.tanh(j)
+        if cell_clip is not None:
+            c = ops.clip(c, -cell_clip, cell_clip)
+        h = ops.cast(ops.sigmoid(o) * ops.tanh(c), h.dtype)
+        if projection_kernel is not None:
+            h = ops.matmul(h, projection_kernel)
+            if proj_clip is not None:
+                h = ops.clip(h, -proj_clip, proj_clip)
+        new = [h, c]
+        if mask is not None:
+            new = [
+                ops.where(step_inputs[1], n, old)
+                for n, old in zip(new, state, strict=True)
+            ]
+        return new
+
+    inputs = [gates_input] if mask is None else [gates_input, mask]
+    (h, c), outputs = scan(step, [h, c], inputs)
+    return outputs, h, c
+
+
+def projected_lstm(
+    gates_input, mask, h, c, recurrent_kernel, projection_kernel, cell_clip, proj_clip
+):
+    """`projected_lstm` of the backend that is in use."""
+    name = keras.backend.backend()
+    function = general_projected_lstm
+    # With 16 bits c has another dtype than the rest, and the general one does that.
+    if name in _MODULES and gates_input.dtype == c.dtype:
+        module = importlib.import_module(f"keras_elmo.backend.{name}")
+        function = module.projected_lstm
+    return function(
+        gates_input,
+        mask,
+        h,
+        c,
+        recurrent_kernel,
+        projection_kernel,
+        cell_clip,
+        proj_clip,
+    )
+
+
 def max_over(x, axis):
     """`keras.ops.max` of floats, for a batch of nothing too, as masked code needs it.
 
@@ -47,3 +100,21 @@ def max_over(x, axis):
     if keras.backend.backend() == "torch":
         return importlib.import_module("keras_elmo.backend.torch").max_over(x, axis)
     return keras.ops.max(x, axis=axis, initial=float("-inf"))
+
+
+def take_rows(table, ids):
+    """`keras.ops.take` along the first axis, with a gradient that is a plain array.
+
+    TensorFlow's own is a list of rows in which one row may stand several times; Keras'
+    optimizers and its clipping take each of them for the whole gradient of its row.
+
+    Args:
+        table: float, (rows, ...).
+        ids: int, any shape.
+    """
+    table = keras.ops.convert_to_tensor(table)
+    if keras.backend.backend() == "tensorflow":
+        return importlib.import_module("keras_elmo.backend.tensorflow").take_rows(
+            table, keras.ops.convert_to_tensor(ids)
+        )
+    return keras.ops.take(table, ids, axis=0)

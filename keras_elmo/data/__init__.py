@@ -1,1 +1,4 @@
 """Text as batches for training."""
+
+from keras_elmo.data.negatives import LogUniformSampler as LogUniformSampler
+from keras_elmo.data.stream_batches import StreamBatches as StreamBatches

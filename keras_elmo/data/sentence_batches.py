@@ -1,4 +1,4 @@
-"""Batches of whole sentences for a language model, in two streams."""
+"""Batches of whole sentences, for the perplexity of each on its own."""
 
 import keras
 import numpy as np
@@ -21,74 +21,31 @@ class SentenceBatches(keras.utils.PyDataset):
     """Each row one sentence between `<S>` and `</S>`, and the same backward.
 
     Each direction scores a sentence's words and its far marker: words + 1 targets.
-    Sentences of similar length stand together; which ones, and the order of batches,
-    are a function of (seed, epoch) alone.
+    Sentences of similar length stand together.
 
     Args:
-        sentences: list of token sequences.
+        sentences: iterable of token sequences.
         backbone: `ElmoBackbone` they are for.
         vocabulary: `Vocabulary` of the targets.
         batch_size: int, sentences a batch.
-        max_tokens: int, tokens a sentence is cut to, or None for all. Cut sentences
-            are counted in `truncated_sentences`.
-        shuffle: bool. Another order each epoch.
-        seed: int.
 
-    Yields (x, y, sample_weight) as `ElmoBiLM` takes them: shapes are padded to few
-    sizes, so that a compiler sees a bounded number.
+    Yields (x, y, sample_weight) as `ElmoBiLM` takes them, without a state to carry:
+    shapes are padded to few sizes, so that a compiler sees a bounded number.
     """
 
-    def __init__(
-        self,
-        sentences,
-        backbone,
-        vocabulary,
-        batch_size=32,
-        max_tokens: int | None = 100,
-        shuffle=True,
-        seed=0,
-        **kwargs,
-    ):
+    def __init__(self, sentences, backbone, vocabulary, batch_size=32, **kwargs):
         super().__init__(**kwargs)
         self.batch_size = checks.positive_int("batch_size", batch_size)
-        self.max_tokens = (
-            None
-            if max_tokens is None
-            else checks.positive_int("max_tokens", max_tokens)
-        )
-        self.shuffle = bool(shuffle)
-        self.seed = int(seed)
-        self.truncated_sentences = 0
-        tokens, self._rows = distinct_tokens(map(self._framed, sentences))
+        framed = ([BEGIN_SENTENCE, *tokens, END_SENTENCE] for tokens in sentences)
+        tokens, self._rows = distinct_tokens(framed)
         self._input_ids = ElmoTokenizer.of(backbone).encode_tokens(tokens)
         self._target_ids = vocabulary.ids(tokens) - 1
-        self._lengths = np.array([len(row) for row in self._rows])
-        self._epoch = 0
-        self._plan = self._batches()
-
-    def _framed(self, sentence):
-        tokens = list(sentence)
-        kept = tokens[: self.max_tokens]
-        self.truncated_sentences += len(kept) < len(tokens)
-        return [BEGIN_SENTENCE, *kept, END_SENTENCE]
+        order = np.argsort([len(row) for row in self._rows], kind="stable")
+        starts = range(0, len(order), self.batch_size)
+        self._plan = [order[start : start + self.batch_size] for start in starts]
 
     def __len__(self):
         return len(self._plan)
-
-    def on_epoch_end(self):
-        """Goes on to the next epoch's order."""
-        self._epoch += 1
-        self._plan = self._batches()
-
-    def _batches(self):
-        rng = np.random.default_rng([self.seed, self._epoch if self.shuffle else 0])
-        # Lengths with some noise: neighbours differ from epoch to epoch.
-        noise = rng.uniform(0, 2, len(self._lengths)) if self.shuffle else 0
-        order = np.argsort(self._lengths + noise, kind="stable")
-        starts = np.arange(0, len(order), self.batch_size)
-        if self.shuffle:
-            rng.shuffle(starts)
-        return [order[start : start + self.batch_size] for start in starts]
 
     def __getitem__(self, index):
         rows = [self._rows[i] for i in self._plan[index]]

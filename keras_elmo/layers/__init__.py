@@ -5,6 +5,7 @@ from keras_elmo.layers.add_sentence_markers import (
 )
 from keras_elmo.layers.bilm_encoder import BiLMEncoder as BiLMEncoder
 from keras_elmo.layers.bilm_softmax import BiLMSoftmax as BiLMSoftmax
+from keras_elmo.layers.carried_state import CarriedState as CarriedState
 from keras_elmo.layers.character_cnn import CharacterCNN as CharacterCNN
 from keras_elmo.layers.highway import Highway as Highway
 from keras_elmo.layers.lstm_stack import LSTMStack as LSTMStack
@@ -12,5 +13,6 @@ from keras_elmo.layers.projected_lstm import ProjectedLSTM as ProjectedLSTM
 from keras_elmo.layers.remove_sentence_markers import (
     RemoveSentenceMarkers as RemoveSentenceMarkers,
 )
+from keras_elmo.layers.sampled_softmax import SampledSoftmax as SampledSoftmax
 from keras_elmo.layers.scalar_mix import ScalarMix as ScalarMix
 from keras_elmo.layers.word_embedding import WordEmbedding as WordEmbedding

@@ -143,7 +143,7 @@ class CharacterCNN(keras.layers.Layer):
         flat = ops.reshape(inputs, (-1, shape[-1]))
         table = ops.convert_to_tensor(self.character_table)
         table = ops.concatenate([ops.zeros_like(table[:1]), table], axis=0)
-        features = self._convolve(ops.take(table, flat, axis=0))
+        features = self._convolve(backend.take_rows(table, flat))
         for highway in self.highways:
             features = highway(features)
         if self.projection_kernel is not None:

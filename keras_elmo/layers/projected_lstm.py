@@ -103,50 +103,27 @@ class ProjectedLSTM(keras.layers.Layer):
         if initial_state is None:
             initial_state = self.zero_state(ops.shape(inputs)[0])
         h, c = initial_state
-        state = [ops.cast(h, self.compute_dtype), ops.cast(c, self.state_dtype)]
-
+        real = None if mask is None else ops.expand_dims(mask, axis=-1)
         # The input's product does not wait for the recurrence: one large product.
-        projected = ops.matmul(inputs, self.kernel) + self.bias
-        steps = [ops.transpose(projected, (1, 0, 2))]
-        if mask is not None:
-            steps.append(ops.expand_dims(ops.transpose(mask, (1, 0)), axis=-1))
-
-        recurrent_kernel = ops.cast(self.recurrent_kernel, self.compute_dtype)
-        projection_kernel = (
+        # Time comes first before it and not after, where there is more to move.
+        inputs = ops.transpose(inputs, (1, 0, 2))
+        gates_input = ops.matmul(inputs, self.kernel) + self.bias
+        outputs, *state = backend.projected_lstm(
+            gates_input,
+            None if real is None else ops.transpose(real, (1, 0, 2)),
+            ops.cast(h, self.compute_dtype),
+            ops.cast(c, self.state_dtype),
+            ops.cast(self.recurrent_kernel, self.compute_dtype),
             None
             if self.projection_kernel is None
-            else ops.cast(self.projection_kernel, self.compute_dtype)
+            else ops.cast(self.projection_kernel, self.compute_dtype),
+            self.cell_clip,
+            self.proj_clip,
         )
-
-        def step(state, step_inputs):
-            new = self._step(state, step_inputs[0], recurrent_kernel, projection_kernel)
-            if mask is not None:
-                new = [
-                    ops.where(step_inputs[1], n, old)
-                    for n, old in zip(new, state, strict=True)
-                ]
-            return new
-
-        state, outputs = backend.scan(step, state, steps)
         outputs = ops.transpose(outputs, (1, 0, 2))
-        if mask is not None:
-            real = ops.expand_dims(mask, axis=-1)
+        if real is not None:
             outputs = ops.where(real, outputs, ops.zeros_like(outputs))
         return (outputs, state) if return_state else outputs
-
-    def _step(self, state, projected, recurrent_kernel, projection_kernel):
-        h, c = state
-        gates = projected + ops.matmul(h, recurrent_kernel)
-        i, j, f, o = ops.split(ops.cast(gates, self.state_dtype), 4, axis=-1)
-        c = ops.sigmoid(f + 1.0) * c + ops.sigmoid(i) * ops.tanh(j)
-        if self.cell_clip is not None:
-            c = ops.clip(c, -self.cell_clip, self.cell_clip)
-        h = ops.cast(ops.sigmoid(o) * ops.tanh(c), self.compute_dtype)
-        if projection_kernel is not None:
-            h = ops.matmul(h, projection_kernel)
-            if self.proj_clip is not None:
-                h = ops.clip(h, -self.proj_clip, self.proj_clip)
-        return [h, c]
 
     def zero_state(self, batch_size):
         """The state [h, c] before the first step: zeros."""

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_elmo import checks
+from keras_elmo import backend, checks
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -41,7 +41,7 @@ class WordEmbedding(keras.layers.Layer):
         )
 
     def call(self, inputs):
-        rows = ops.take(self.table, ops.maximum(inputs - 1, 0), axis=0)
+        rows = backend.take_rows(self.table, ops.maximum(inputs - 1, 0))
         rows = ops.cast(rows, self.compute_dtype)
         is_token = ops.expand_dims(ops.not_equal(inputs, 0), axis=-1)
         return ops.where(is_token, rows, ops.zeros_like(rows))

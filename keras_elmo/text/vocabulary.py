@@ -3,9 +3,10 @@
 Reference: bilm-tf `bilm/data.py`, `Vocabulary`; README, "Vocabulary file".
 """
 
+import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 
 import numpy as np
@@ -76,6 +77,11 @@ class Vocabulary:
 
     def __repr__(self) -> str:
         return f"Vocabulary({len(self)} words)"
+
+    def fingerprint(self) -> str:
+        """A SHA-256 of the words in their order, to tell vocabularies apart by."""
+        text = "".join(f"{token}\n" for token in self.tokens)
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ids(self, tokens: Iterable[str]) -> np.ndarray:
         """Ids of words: int32, (len(tokens),); those of unknown words are `<UNK>`'s."""
@@ -216,6 +222,25 @@ def build_vocabulary_from_files(
     """
     sentences = (tokenize(line) for path in paths for line in read_lines(path))
     return build_vocabulary(filter(None, sentences), min_count, max_size)
+
+
+def build_vocabulary_from_counts(
+    counts: Mapping[str, int],
+    number_of_sentences: int,
+    min_count: int = 1,
+    max_size: int | None = None,
+) -> Vocabulary:
+    """The vocabulary of a corpus that was counted: that of `build_vocabulary`.
+
+    Args:
+        counts: token to how often it occurs.
+        number_of_sentences: int, the count of `<S>` and `</S>`.
+        min_count: as in `build_vocabulary`.
+        max_size: as in `build_vocabulary`.
+    """
+    if not isinstance(counts, Counter):
+        counts = Counter(counts)
+    return _from_counts(counts, number_of_sentences, min_count, max_size)
 
 
 def _from_counts(counts, number_of_sentences, min_count, max_size):

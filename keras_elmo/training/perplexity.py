@@ -1,5 +1,6 @@
 """Perplexities that count every token once, with the full softmax."""
 
+import itertools
 import math
 from collections import Counter
 
@@ -9,8 +10,12 @@ from keras import ops
 from keras_elmo.data.sentence_batches import SentenceBatches
 from keras_elmo.models.elmo_bilm import DIRECTIONS
 
+# Sentences that are sorted by length together.
+WINDOW = 4096
 # Scores held at once, 16 MB in float32.
 SCORES = 1 << 22
+# exp of more is no float.
+MOST_NATS = 709.0
 
 
 def perplexity(model, sentences, vocabulary, batch_size=32):
@@ -18,7 +23,7 @@ def perplexity(model, sentences, vocabulary, batch_size=32):
 
     Args:
         model: `ElmoBiLM`.
-        sentences: list of token sequences.
+        sentences: iterable of token sequences; no more than a window of them is held.
         vocabulary: `Vocabulary` of the model's targets.
         batch_size: int, sentences a batch.
 
@@ -26,19 +31,36 @@ def perplexity(model, sentences, vocabulary, batch_size=32):
         dict: "forward_perplexity", "backward_perplexity", "perplexity" (exp of the
         mean of both directions' mean negative log-likelihood), "tokens" (words and
         sentences, one direction).
+
+    Raises:
+        ValueError: when there is no sentence.
     """
-    batches = SentenceBatches(
-        sentences,
-        model.backbone,
-        vocabulary,
-        batch_size=batch_size,
-        max_tokens=None,
-        shuffle=False,
-    )
+    sentences = iter(sentences)
+
+    def batches():
+        while window := list(itertools.islice(sentences, WINDOW)):
+            yield from SentenceBatches(window, model.backbone, vocabulary, batch_size)
+
+    return perplexity_of_batches(model, batches())
+
+
+def perplexity_of_batches(model, batches):
+    """Perplexity of a language model's batches, with the full softmax.
+
+    Args:
+        model: `ElmoBiLM`.
+        batches: iterable of (x, y, sample_weight) as `ElmoBiLM` takes them, without
+            negatives.
+
+    Returns:
+        dict, as `perplexity` returns it.
+
+    Raises:
+        ValueError: when the batches hold no target.
+    """
     totals = dict.fromkeys(DIRECTIONS, 0.0)
     tokens = 0
-    for index in range(len(batches)):
-        x, y, weight = batches[index]
+    for x, y, weight in batches:
         hidden = model.predict_on_batch(x)
         for direction in DIRECTIONS:
             real = weight[direction] > 0
@@ -46,13 +68,20 @@ def perplexity(model, sentences, vocabulary, batch_size=32):
                 model, np.asarray(hidden[direction])[real], y[direction][real]
             )
         tokens += int(weight["forward"].sum())
-    means = {d: totals[d] / max(tokens, 1) for d in DIRECTIONS}
+    if tokens == 0:
+        raise ValueError("`sentences` must hold at least one sentence. Received: none.")
+    means = {d: totals[d] / tokens for d in DIRECTIONS}
     return {
-        "forward_perplexity": math.exp(means["forward"]),
-        "backward_perplexity": math.exp(means["backward"]),
-        "perplexity": math.exp(0.5 * (means["forward"] + means["backward"])),
+        "forward_perplexity": _exp(means["forward"]),
+        "backward_perplexity": _exp(means["backward"]),
+        "perplexity": _exp(0.5 * (means["forward"] + means["backward"])),
         "tokens": tokens,
     }
+
+
+def _exp(mean):
+    """exp, infinite where the number is too large for a float."""
+    return math.exp(mean) if mean < MOST_NATS else math.inf
 
 
 def _sum_nll(model, hidden, targets):

@@ -1,109 +1,264 @@
-"""Pretraining on sentences in memory, with `fit`."""
+"""Pretraining: a corpus and settings in, a run's directory with a preset out."""
 
 import math
+import sys
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 import keras
 
-from keras_elmo import checks
-from keras_elmo.data.sentence_batches import SentenceBatches
+from keras_elmo.data.corpus import Corpus
+from keras_elmo.data.stream_batches import StreamBatches
+from keras_elmo.data.stream_plan import StreamPlan
+from keras_elmo.models.elmo_bilm import ElmoBiLM
+from keras_elmo.presets_head import save_language_model
+from keras_elmo.training import run_directory
+from keras_elmo.training.build import (
+    build_model,
+    build_optimizer,
+    take_over,
+    usable_negatives,
+)
+from keras_elmo.training.checkpoint import (
+    remove_leftovers,
+    restore_checkpoint,
+    save_checkpoint,
+)
+from keras_elmo.training.perplexity import perplexity_of_batches
+from keras_elmo.training.progress import Progress
+from keras_elmo.training.recipes import Settings, settings_of
+from keras_elmo.training.watch import StopAfter, StopAtNoNumber
+
+
+@dataclass
+class Position:
+    """Where a run is: the next batch is number `step_in_epoch` of `epoch`."""
+
+    epoch: int = 0
+    step_in_epoch: int = 0
+    step: int = 0
+    words: int = 0
+    seconds: float = 0.0
 
 
 def pretrain(
-    model,
-    sentences,
-    vocabulary,
+    corpus: Corpus | str | Path,
+    run_dir: str | Path,
+    recipe: str | Settings = "small",
+    changes: dict | None = None,
     *,
-    epochs=10,
-    batch_size=32,
-    learning_rate=2e-3,
-    seconds=None,
-    seed=0,
-    verbose=1,
-):
-    """Trains an `ElmoBiLM` with the full softmax.
-
-    Adam with gradients clipped to a global norm of 10 and a learning rate that falls
-    to nothing by a half cosine over `epochs`.
+    held_out: Corpus | None = None,
+    init_from: str | Path | None = None,
+    steps: int | None = None,
+    seconds: float | None = None,
+    verbose: bool = True,
+) -> ElmoBiLM:
+    """Trains an `ElmoBiLM`, or goes on with a run that was stopped in any way.
 
     Args:
-        model: `ElmoBiLM`.
-        sentences: list of token sequences.
-        vocabulary: `Vocabulary` of the model's targets.
-        epochs: int.
-        batch_size: int, sentences a batch.
-        learning_rate: float, at the start.
-        seconds: float, wall time after which training ends at the next batch, or
-            None.
-        seed: int, of the order of sentences.
-        verbose: as in `keras.Model.fit`.
+        corpus: `Corpus`, or the path of one that `prepare` made.
+        run_dir: the run's directory. Where it holds this run, the run goes on from its
+            last checkpoint, with the same batches and to the same numbers.
+        recipe: name of one of `training.RECIPES`, or `Settings`.
+        changes: {setting: value}, on top of the recipe.
+        held_out: `Corpus` with the vocabulary of `corpus`, on which the perplexity is
+            taken every `evaluate_steps` steps, or None.
+        init_from: preset with a language model's head, of the sizes that the settings
+            give, to start from; its words are found by name in the vocabulary.
+        steps: int, steps in all after which to stop, or None for the end of the last
+            epoch.
+        seconds: float, wall time after which to stop, or None.
+        verbose: bool. Progress on stderr.
 
     Returns:
-        `keras.callbacks.History`.
+        `ElmoBiLM`. `run_dir/preset` holds it.
 
     Raises:
-        ValueError: when there are no sentences.
-        ArithmeticError: when the loss is no finite number, naming step and learning
-            rate.
+        ArithmeticError: when the loss is no finite number, naming step, learning rate
+            and last good checkpoint.
+        ValueError: when `run_dir` holds another run, or the settings or the corpus do
+            not fit.
     """
-    epochs = checks.positive_int("epochs", epochs)
-    batches = SentenceBatches(
-        sentences, model.backbone, vocabulary, batch_size=batch_size, seed=seed
-    )
-    if len(batches) == 0:
-        raise ValueError("`sentences` must hold at least one sentence. Received: none.")
-    # A schedule of the optimizer's own: on JAX `fit` does not see a rate that a
-    # callback sets between two batches.
-    schedule = keras.optimizers.schedules.CosineDecay(
-        learning_rate, decay_steps=epochs * len(batches)
-    )
-    model.compile(optimizer=keras.optimizers.Adam(schedule, global_clipnorm=10.0))
-    callbacks = [StopAtNoNumber()]
-    if seconds is not None:
-        callbacks.append(StopAfter(seconds))
-    return model.fit(
-        batches,
-        epochs=epochs,
-        shuffle=False,  # `SentenceBatches` orders itself
-        callbacks=callbacks,
-        verbose=verbose,
-    )
+    corpus = corpus if isinstance(corpus, Corpus) else Corpus.read(corpus)
+    settings = settings_of(recipe, changes) if isinstance(recipe, str) else recipe
+    facts = {
+        "corpus": {
+            "sentences": corpus.num_sentences,
+            "tokens": corpus.num_tokens,
+            "vocabulary": corpus.vocabulary.fingerprint(),
+        },
+        "init_from": None if init_from is None else str(init_from),
+    }
+    path = run_directory.open_run(run_dir, settings, facts)
+    with run_directory.locked(path):
+        run = _Run(path, settings, corpus, held_out, init_from, verbose)
+        run.train(steps, seconds)
+        return run.model
 
 
-class StopAfter(keras.callbacks.Callback):
-    """Ends training at the first batch after a wall time.
+class _Run:
+    """One process' work on a run's directory."""
 
-    Args:
-        seconds: float, from the start of training.
-    """
+    def __init__(self, path, settings, corpus, held_out, init_from, verbose):
+        self.path, self.settings, self.corpus = path, settings, corpus
+        self.held_out = held_out
+        self.checkpoints = path / run_directory.CHECKPOINTS
+        self.num_negatives = usable_negatives(settings, corpus.vocabulary)
+        positions = corpus.num_tokens + corpus.num_sentences
+        an_epoch = math.ceil(positions / (settings.batch_size * settings.unroll))
+        self.total_steps = settings.epochs * an_epoch
+        self.model = build_model(settings, corpus.vocabulary)
+        optimizer = build_optimizer(settings, self.total_steps)
+        self.model.compile(optimizer=optimizer)
+        optimizer.build(self.model.trainable_variables)
+        self.position = Position()
+        remove_leftovers(self.checkpoints)
+        stored = restore_checkpoint(self.model, self.checkpoints)
+        if stored is not None:
+            fields = self.position.__dict__
+            self.position = Position(**{name: stored[name] for name in fields})
+        elif init_from is not None:
+            # Not in the text above: a run that goes on has its own weights.
+            found = take_over(self.model, ElmoBiLM.from_preset(init_from))
+            _say(verbose, f"From {init_from}: {found}")
+        self.log = run_directory.Log(path, self.position.step)
+        self.progress = Progress(verbose)
+        self._plan = (None, None)
+        _say(
+            verbose,
+            f"{corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens, "
+            f"{len(corpus.vocabulary):,} words; {self.model.count_params():,} numbers "
+            f"in the model; {settings.epochs} epochs of about {an_epoch:,} steps"
+            + (f"; goes on from step {self.position.step:,}" if stored else ""),
+        )
 
-    def __init__(self, seconds):
-        super().__init__()
-        self.seconds = seconds
-        self._started = time.monotonic()
+    def train(self, steps, seconds):
+        """Trains to the end, or to the first of `steps` and `seconds`."""
+        settings, position = self.settings, self.position
+        deadline = None if seconds is None else time.monotonic() + seconds
+        try:
+            while position.epoch < settings.epochs:
+                left = self._plan_of(position.epoch).steps(settings.unroll)
+                left -= position.step_in_epoch
+                if left == 0:
+                    position.epoch, position.step_in_epoch = position.epoch + 1, 0
+                    continue
+                until = [
+                    left,
+                    *(_to_multiple(position.step, n) for n in self._intervals()),
+                    *([] if steps is None else [steps - position.step]),
+                ]
+                if min(until) <= 0 or (deadline and time.monotonic() > deadline):
+                    break
+                self._segment(min(until), deadline)
+                if position.step % settings.checkpoint_steps == 0:
+                    self._checkpoint()
+            self._finish()
+        finally:
+            self.progress.close()
+            self.log.close()
 
-    def on_train_begin(self, logs=None):
-        self._started = time.monotonic()
+    def _intervals(self):
+        settings = self.settings
+        yield settings.log_steps
+        yield settings.checkpoint_steps
+        if self.held_out is not None:
+            yield settings.evaluate_steps
 
-    def on_train_batch_end(self, batch, logs=None):
-        if time.monotonic() - self._started > self.seconds:
-            self.model.stop_training = True
-
-
-class StopAtNoNumber(keras.callbacks.Callback):
-    """Raises ArithmeticError when the loss is NaN or infinite, and says where."""
-
-    def __init__(self):
-        super().__init__()
-        self._step = 0
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._step += 1
-        loss = (logs or {}).get("loss", 0.0)
-        if not math.isfinite(loss):
-            rate = self.model.optimizer.learning_rate
-            rate = float(keras.ops.convert_to_numpy(rate))
-            raise ArithmeticError(
-                f"The loss is {loss} at step {self._step} (learning rate {rate:g}). "
-                "Train again with a lower learning rate."
+    def _plan_of(self, epoch):
+        if self._plan[0] != epoch:
+            settings = self.settings
+            plan = StreamPlan(
+                self.corpus.offsets, settings.batch_size, settings.seed, epoch
             )
+            self._plan = (epoch, plan)
+            _say(
+                self.progress.verbose,
+                f"Epoch {epoch + 1} of {settings.epochs}: "
+                f"{plan.steps(settings.unroll):,} steps",
+            )
+        return self._plan[1]
+
+    def _segment(self, steps, deadline):
+        """Some steps, up to the next that the log or a checkpoint waits for."""
+        settings, position = self.settings, self.position
+        batches = StreamBatches(
+            self.corpus,
+            self.model.backbone,
+            settings.batch_size,
+            settings.unroll,
+            seed=settings.seed,
+            epoch=position.epoch,
+            start=position.step_in_epoch,
+            steps=steps,
+            num_negatives=self.num_negatives,
+            plan=self._plan_of(position.epoch),
+        )
+        words = settings.batch_size * settings.unroll
+        watch = StopAtNoNumber(position.step, self.checkpoints)
+        stop = StopAfter(deadline)
+        self.progress.begin(position.step, self.total_steps, words)
+        started = time.monotonic()
+        history = self.model.fit(
+            batches,
+            shuffle=False,  # the order is the plan's
+            verbose=0,
+            callbacks=[watch, stop, self.progress.callback()],
+        )
+        took = time.monotonic() - started
+        done = watch.steps
+        position.step += done
+        position.step_in_epoch += done
+        position.words += done * words
+        position.seconds += took
+        row = {
+            "step": position.step,
+            "epoch": position.epoch + 1,
+            "seconds": round(position.seconds, 1),
+            "words": position.words,
+            "words_per_second": round(done * words / took, 1),
+            "learning_rate": learning_rate(self.model.optimizer),
+            "loss": history.history["loss"][-1],
+        }
+        at_end = position.step % settings.evaluate_steps == 0
+        if self.held_out is not None and at_end:
+            row.update(self._held_out_perplexity())
+        self.log.write(row)
+        self.progress.show(row)
+
+    def _held_out_perplexity(self):
+        settings = self.settings
+        batches = StreamBatches(
+            self.held_out,
+            self.model.backbone,
+            settings.batch_size,
+            settings.unroll,
+            shuffle=False,
+            fresh=True,
+        )
+        found = perplexity_of_batches(self.model, batches)
+        return {name: round(found[name], 3) for name in found if name != "tokens"}
+
+    def _checkpoint(self):
+        save_checkpoint(self.model, dict(self.position.__dict__), self.checkpoints)
+
+    def _finish(self):
+        self._checkpoint()
+        preset = self.path / run_directory.PRESET
+        save_language_model(self.model, preset, overwrite=True)
+        _say(self.progress.verbose, f"The model is in {preset}.")
+
+
+def learning_rate(optimizer) -> float:
+    """The rate of an optimizer's next step."""
+    return float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+
+
+def _to_multiple(number, step):
+    return step - number % step
+
+
+def _say(verbose, text):
+    if verbose:
+        print(text, file=sys.stderr, flush=True)

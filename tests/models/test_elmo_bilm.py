@@ -1,4 +1,4 @@
-"""The language model: its loss, its two directions, its training on each backend."""
+"""The language model: its loss and its two directions."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ from keras import ops
 
 import keras_elmo
 from keras_elmo.data.sentence_batches import SentenceBatches
-from keras_elmo.training import perplexity, pretrain
+from keras_elmo.training import perplexity
 from tests.models_for_tests import character_backbone, word_backbone
 
 WORDS = ["the", "bank", "river", "is", "near", "open", ".", "!"]
@@ -61,7 +61,7 @@ def test_the_streams_are_what_the_backbone_reads():
     sentence = SENTENCES[1]
     top = keras_elmo.embed([sentence], kept, layers="top")[0]
     x, _, weight = SentenceBatches(
-        [sentence], model.backbone, VOCABULARY, batch_size=1, shuffle=False
+        [sentence], model.backbone, VOCABULARY, batch_size=1
     )[0]
     hidden = model.predict_on_batch(x)
     count = int(weight["forward"].sum())
@@ -79,9 +79,9 @@ def test_the_loss_is_the_mean_of_both_directions(tied):
         model = keras_elmo.ElmoBiLM(word_backbone(WORDS), tie_embeddings=True)
     else:
         model = character_model()
-    x, y, weight = SentenceBatches(
-        SENTENCES, model.backbone, VOCABULARY, batch_size=8, shuffle=False
-    )[0]
+    x, y, weight = SentenceBatches(SENTENCES, model.backbone, VOCABULARY, batch_size=8)[
+        0
+    ]
     hidden = model.predict_on_batch(x)
     if tied:
         kernel = model.backbone.token_embedder.table
@@ -104,43 +104,6 @@ def test_the_loss_is_the_mean_of_both_directions(tied):
     assert float(ops.convert_to_numpy(found)) == pytest.approx(
         np.mean(losses), rel=1e-5
     )
-
-
-def test_training_learns_a_text_by_heart():
-    model = character_model(hidden_dim=32, projection_dim=16)
-    before = perplexity(model, SENTENCES, VOCABULARY)["perplexity"]
-    history = pretrain(
-        model,
-        SENTENCES * 4,
-        VOCABULARY,
-        epochs=30,
-        batch_size=4,
-        learning_rate=0.05,
-        verbose=0,
-    )
-    after = perplexity(model, SENTENCES, VOCABULARY)["perplexity"]
-    assert after < 0.4 * before
-    logs = history.history
-    assert set(logs) >= {"loss", "forward_perplexity", "backward_perplexity"}
-    assert logs["loss"][-1] < logs["loss"][0]
-
-
-def test_a_loss_that_is_no_number_stops_with_step_and_rate():
-    model = character_model()
-    model.softmax.bias.assign(np.full(len(VOCABULARY), np.nan, "float32"))
-    with pytest.raises(ArithmeticError, match=r"at step 1 \(learning rate"):
-        pretrain(model, SENTENCES, VOCABULARY, epochs=1, verbose=0)
-
-
-def test_training_ends_in_time():
-    model = character_model()
-    history = pretrain(model, SENTENCES, VOCABULARY, epochs=50, seconds=0, verbose=0)
-    assert len(history.epoch) == 1
-
-
-def test_nothing_to_train_on_is_an_error():
-    with pytest.raises(ValueError, match="`sentences` must hold at least one"):
-        pretrain(character_model(), [], VOCABULARY)
 
 
 def test_keras_files_hold_the_language_model(tmp_path):

@@ -1,0 +1,46 @@
+"""The held-out text that a run looks at now and then."""
+
+from collections.abc import Iterable
+from os import PathLike
+
+from keras_elmo.data.corpus import Corpus
+from keras_elmo.lines import read_lines
+from keras_elmo.text.tokenizers import whitespace_tokenize
+
+
+def read_held_out(
+    paths: Iterable[str | PathLike], corpus: Corpus, tokens: int, tokenize=None
+) -> Corpus:
+    """The first sentences of text files, as numbers of a corpus' vocabulary.
+
+    Args:
+        paths: files with one sentence a line; `.gz` is read as such.
+        corpus: `Corpus` whose vocabulary and width the result has.
+        tokens: int, tokens after which to stop, at the end of a sentence.
+        tokenize: text to tokens; white space by default.
+
+    Returns:
+        `Corpus` in memory.
+
+    Raises:
+        ValueError: when there is no sentence.
+    """
+    tokenize = tokenize or whitespace_tokenize
+
+    def sentences():
+        seen = 0
+        for path in paths:
+            for line in read_lines(path):
+                sentence = tokenize(line)
+                if seen >= tokens:
+                    return
+                seen += len(sentence)
+                if sentence:
+                    yield sentence
+
+    found = Corpus.from_sentences(
+        sentences(), corpus.vocabulary, corpus.max_characters_per_token
+    )
+    if len(found) == 0:
+        raise ValueError(f"`held_out` has no sentence. Received: {list(paths)}.")
+    return found
