@@ -31,6 +31,16 @@ def positive_float_or_none(name, value):
     return float(value)
 
 
+def positive_float(name, value):
+    """`value` as a finite float above 0."""
+    rule = "a number above 0"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(received(name, value, rule))
+    if not 0 < float(value) < float("inf"):
+        raise ValueError(received(name, value, rule))
+    return float(value)
+
+
 def fraction(name, value):
     """`value` as a float in [0, 1): a dropout rate."""
     rule = "a number from 0 up to, not including, 1"

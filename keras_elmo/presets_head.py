@@ -127,7 +127,8 @@ def _weights(model):
 
 def _read_task(path):
     task = read_json(path)
-    config = task.get("config") if isinstance(task, dict) else None
+    task = task if isinstance(task, dict) else {}
+    config = task.get("config")
     if not isinstance(config, dict) or task.get("registered_name") != REGISTERED_NAME:
         raise ValueError(
             f"`{path}` must describe a model of class {REGISTERED_NAME!r}."
@@ -142,7 +143,7 @@ def _read_task(path):
 
 
 def _read_weights(path, vocabulary_size, dim, tied):
-    wanted = {"bias": (vocabulary_size,)}
+    wanted: dict[str, tuple] = {"bias": (vocabulary_size,)}
     if not tied:
         wanted["kernel"] = (vocabulary_size, dim)
     with hdf5.open_hdf5(path) as file:

@@ -114,7 +114,7 @@ def take_rows(table, ids):
     """
     table = keras.ops.convert_to_tensor(table)
     if keras.backend.backend() == "tensorflow":
-        return importlib.import_module("keras_elmo.backend.tensorflow").take_rows(
+        return importlib.import_module("keras_elmo.backend.tensorflow_rows").take_rows(
             table, keras.ops.convert_to_tensor(ids)
         )
     return keras.ops.take(table, ids, axis=0)

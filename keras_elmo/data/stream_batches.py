@@ -10,9 +10,10 @@ from keras_elmo.shapes import round_up
 from keras_elmo.text.characters import PAD_CHARACTER_ID
 
 # Few shapes are to be compiled: tables of distinct tokens are padded to multiples of
-# the positions' TABLE_SHARE-th part, character ids cut to one of WIDTHS columns.
+# the positions' TABLE_SHARE-th part. Most words need no more than SHORT_WIDTH columns
+# of character ids; the few others have a table of their own.
 TABLE_SHARE = 10
-WIDTHS = (24, 32)
+SHORT_WIDTH = 24
 
 
 class StreamBatches(keras.utils.PyDataset):
@@ -39,9 +40,10 @@ class StreamBatches(keras.utils.PyDataset):
         num_negatives: int, words a sampled softmax is taken over (n), or None for the
             full softmax.
         fresh: bool. The first batch starts from zero state: for held-out text.
-        shards: int, processes or devices a batch is split over, along its rows.
-        shard: int, the part that is made here, or None for all parts, one behind the
-            other, each with numbers into its own part of the table.
+        shards: int, processes or devices that a batch is split over, along its rows.
+        shard: int, this process' number, for its part alone; or None for the parts of
+            all devices of one process.
+        plan: `StreamPlan` of the epoch, or None for one that is made here.
 
     Yields (x, y, sample_weight) as `ElmoBiLM` takes them, with "carry".
 
@@ -76,6 +78,8 @@ class StreamBatches(keras.utils.PyDataset):
         self.start = checks.positive_int("start", start, minimum=0)
         self.shards = checks.positive_int("shards", shards)
         self.shard = shard
+        if shard is not None:
+            checks.positive_int("shard", shard, minimum=0)
         if self.batch_size % self.shards or (num_negatives or 0) % self.shards:
             raise ValueError(
                 f"`batch_size` (={batch_size}) and `num_negatives` (={num_negatives}) "
@@ -117,52 +121,87 @@ class StreamBatches(keras.utils.PyDataset):
     def __getitem__(self, index):
         step = self.start + index
         types, targets, real = self._streams(step)
-        rows = self.batch_size // self.shards
-        tables, numbers = [], []
-        for part in range(self.shards):
-            own = slice(part * rows, (part + 1) * rows)
-            masks = real[own]
-            used = np.concatenate([types[d][own][masks] for d in types])
-            table = np.unique(used)
-            number = {}
-            for direction, ids in types.items():
-                number[direction] = np.where(
-                    masks, np.searchsorted(table, ids[own]) + 1, 0
-                ).astype("int32")
-            tables.append(table)
-            numbers.append(number)
-        # One size for all parts, found from the whole batch: no part knows another's.
-        step_size = round_up(max(8, rows * self.unroll // TABLE_SHARE), 8)
-        size = round_up(max(map(len, tables)) + 1, step_size)
-        ids = [self._input_ids(table) for table in tables]
-        tokens = np.zeros((self.shards, size, *ids[0].shape[1:]), "int32")
-        for part, rows_of_part in enumerate(ids):
-            tokens[part, 1 : len(rows_of_part) + 1] = rows_of_part
-        if self._input_kind == "characters":
-            tokens = tokens[..., : self._width(ids)]
-        x = {
-            "tokens": tokens.reshape(-1, *tokens.shape[2:]),
-            "carry": np.full(
-                self.batch_size, 0.0 if self._fresh and index == 0 else 1.0, "float32"
-            ),
+        goes_on = not (self._fresh and index == 0)
+        x: dict = {
+            **self._numbered(types, real),
+            "carry": np.full(self.batch_size, float(goes_on), "float32"),
         }
-        for direction in types:
-            x[direction] = np.concatenate([n[direction] for n in numbers])
         y = {d: np.where(real, targets[d], 0).astype("int32") for d in targets}
         weights = {d: real.astype("float32") for d in targets}
         if self._sampler is not None:
-            x["negatives"] = self._negatives(step, y)
-        if self.shards > 1 and self.shard is not None:
-            # Processes: each gives its rows, and the table is one of all processes.
-            offsets = np.repeat(np.arange(self.shards) * size, rows)[:, None]
-            for direction in types:
-                moved = x[direction] + offsets
-                x[direction] = np.where(real, moved, 0).astype("int32")
-            return keras.tree.map_structure(self._own, (x, y, weights))
-        return x, y, weights
+            x["negatives"] = self._negatives(self._sampler, step, y)
+        if self.shard is None:
+            return x, y, weights
+        return keras.tree.map_structure(self._own, (x, y, weights))
 
     def _own(self, array):
-        return np.split(array, self.shards)[self.shard]
+        """This process' part of an array along its first axis."""
+        size = len(array) // self.shards
+        assert self.shard is not None
+        return array[self.shard * size : (self.shard + 1) * size]
+
+    def _numbered(self, types, real):
+        """Each distinct token of a part once, and the parts as rows of those tables.
+
+        Args:
+            types: {direction: int (B, T)}.
+            real: bool, (B, T).
+
+        Returns:
+            dict: "tokens", the parts' tables one behind the other, each with a row of
+            padding first; the same for the few long words, "long_tokens"; "forward"
+            and "backward", int32 (B, T), rows of both tables as if they were one.
+        """
+        parts = np.split(np.arange(self.batch_size), self.shards)
+        distinct = [
+            np.unique(np.concatenate([ids[part][real[part]] for ids in types.values()]))
+            for part in parts
+        ]
+        ids = [self._input_ids(numbers) for numbers in distinct]
+        is_long = [self._is_long(rows) for rows in ids]
+        # One size for all parts: no process knows another's.
+        step = round_up(max(8, len(parts[0]) * self.unroll // TABLE_SHARE), 8)
+        size = round_up(1 + max(int((~long).sum()) for long in is_long), step)
+        long_size = round_up(max(int(long.sum()) for long in is_long) or 1, 8)
+        tokens = np.zeros((self.shards, size, *ids[0].shape[1:]), "int32")
+        longs = np.zeros((self.shards, long_size, *ids[0].shape[1:]), "int32")
+        found = {d: np.zeros(real.shape, "int32") for d in types}
+        for number, part in enumerate(parts):
+            long = is_long[number]
+            tokens[number, 1 : int((~long).sum()) + 1] = ids[number][~long]
+            longs[number, : int(long.sum())] = ids[number][long]
+            # Processes look into one table, made of all of theirs; devices of one
+            # process each into their own.
+            shards, own = (1, 0) if self.shard is None else (self.shards, number)
+            row = np.where(
+                long,
+                shards * size + own * long_size + np.cumsum(long) - 1,
+                own * size + np.cumsum(~long),
+            )
+            for direction, numbers in types.items():
+                at = np.searchsorted(distinct[number], numbers[part])
+                found[direction][part] = np.where(
+                    real[part], row[np.minimum(at, len(row) - 1)] if len(row) else 0, 0
+                )
+        if not self._has_long:
+            return {"tokens": tokens.reshape(-1, *tokens.shape[2:]), **found}
+        return {
+            "tokens": tokens[..., :SHORT_WIDTH].reshape(-1, SHORT_WIDTH),
+            "long_tokens": longs.reshape(-1, longs.shape[-1]),
+            **found,
+        }
+
+    @property
+    def _has_long(self):
+        return self._input_kind == "characters" and self._max_characters > SHORT_WIDTH
+
+    def _is_long(self, ids):
+        """Which tokens need more than SHORT_WIDTH columns: bool, (tokens,)."""
+        if not self._has_long:
+            return np.zeros(len(ids), bool)
+        used = (ids != PAD_CHARACTER_ID).sum(axis=1)
+        # Behind the last byte all windows of a filter are equal: one is enough.
+        return used + self._widest > SHORT_WIDTH
 
     def _streams(self, step):
         """Types of inputs, targets of both directions, and what is real: (B, T)."""
@@ -192,24 +231,18 @@ class StreamBatches(keras.utils.PyDataset):
     def _input_ids(self, types):
         return self._corpus.input_ids(types, self._input_kind, self._max_characters)
 
-    def _width(self, tables):
-        """Columns of character ids that are enough for these tokens."""
-        used = [(ids != PAD_CHARACTER_ID).sum(axis=1).max(initial=0) for ids in tables]
-        # Behind the last byte all windows of a filter are equal: one is enough.
-        wanted = min(max(used) + self._widest, self._max_characters)
-        fitting = [width for width in WIDTHS if wanted <= width]
-        return min([*fitting, self._max_characters])
-
-    def _negatives(self, step, targets):
+    def _negatives(self, sampler, step, targets):
         negatives = {}
         for number, direction in enumerate(targets):
             rng = np.random.default_rng([self.seed, self.epoch, step, number])
-            ids, tries = self._sampler.draw(rng)
+            ids, tries = sampler.draw(rng)
+            if self.shard is None:
+                ids = np.tile(ids, self.shards)  # the same for each device
             negatives[direction] = {
                 "sampled_ids": ids,
-                "true_expected_count": self._sampler.expected_count(
+                "true_expected_count": sampler.expected_count(
                     targets[direction], tries
                 ),
-                "sampled_expected_count": self._sampler.expected_count(ids, tries),
+                "sampled_expected_count": sampler.expected_count(ids, tries),
             }
         return negatives

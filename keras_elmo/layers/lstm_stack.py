@@ -3,6 +3,7 @@
 import keras
 
 from keras_elmo import checks
+from keras_elmo.dropout import seeded_dropout
 from keras_elmo.layers.projected_lstm import ProjectedLSTM
 
 
@@ -84,9 +85,7 @@ class LSTMStack(keras.layers.Layer):
             for i in range(self.num_layers)
         ]
         self.input_dropouts = [
-            keras.layers.Dropout(
-                self.dropout, dtype=self.dtype_policy, name=f"dropout_{i}"
-            )
+            seeded_dropout(self.dropout, dtype=self.dtype_policy, name=f"dropout_{i}")
             for i in range(self.num_layers)
         ]
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_elmo import checks
+from keras_elmo.dropout import seeded_dropout
 from keras_elmo.layers.bilm_softmax import BiLMSoftmax
 from keras_elmo.layers.carried_state import DIRECTIONS, CarriedState
 from keras_elmo.layers.sampled_softmax import SampledSoftmax
@@ -34,7 +35,9 @@ class ElmoBiLM(keras.Model):
     Call arguments:
         inputs: dict. int32 "forward" and "backward", (batch, time), rows of "tokens";
             "tokens", (U, C) character ids or (U,) token ids, each distinct token
-            once. Row 0 of "tokens" is padding. With "carry", float32 (batch,), each
+            once. Row 0 of "tokens" is padding. "long_tokens", (U', C'), where there,
+            are further rows, of words with more characters than most: the rows of
+            both count as one table's. With "carry", float32 (batch,), each
             row starts from the state that its last batch ended in, times its number:
             1 to go on, 0 to start anew. Training and evaluation have a state each.
             For a sampled softmax "negatives": for each direction a dict of
@@ -99,11 +102,9 @@ class ElmoBiLM(keras.Model):
         )
         self.softmax.build((None, None, backbone.projection_dim))
         self.sampled_softmax = SampledSoftmax(dtype=self.dtype_policy)
-        self.top_dropout = keras.layers.Dropout(
-            backbone.dropout, dtype=self.dtype_policy
-        )
+        self.top_dropout = seeded_dropout(backbone.dropout, dtype=self.dtype_policy)
         self.batch_size = batch_size
-        self.loss_scale = checks.positive_float_or_none("loss_scale", loss_scale)
+        self.loss_scale = checks.positive_float("loss_scale", loss_scale)
         self.training_state = self.held_out_state = None
         if batch_size is not None:
             sizes = (
@@ -153,7 +154,11 @@ class ElmoBiLM(keras.Model):
         save_language_model(self, preset_dir, overwrite, weights_dtype)
 
     def call(self, inputs, training=None):
-        vectors = self.backbone.token_embedder(inputs["tokens"])
+        embed = self.backbone.token_embedder
+        vectors = embed(inputs["tokens"])
+        if "long_tokens" in inputs:
+            long_vectors = embed(inputs["long_tokens"])
+            vectors = ops.concatenate([vectors, long_vectors], axis=0)
         encoder = self.backbone.encoder
         carry = inputs.get("carry")
         state = None

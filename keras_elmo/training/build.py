@@ -38,7 +38,7 @@ def _seeded(seed):
 
 
 def _build_model(settings, vocabulary):
-    inputs = (
+    inputs: dict = (
         {"vocabulary_size": len(vocabulary)}
         if settings.input_kind == "words"
         else {

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 
 from keras_elmo.data.corpus import Corpus
 from keras_elmo.lines import read_lines
@@ -41,7 +42,7 @@ def pretrain(
         dict: the last line of the log, and where the model is.
     """
     settings = settings_of(recipe, dict(map(_name_and_value, changes)))
-    corpus = Corpus.read(corpus_dir)
+    corpus = Corpus.read(Path(corpus_dir))
     text = None
     if held_out:
         text = read_held_out(held_out, corpus, settings.evaluate_tokens)
@@ -90,6 +91,7 @@ def evaluate(
     tokenize = get_tokenizer(tokenizer)
     model = ElmoBiLM.from_preset(preset)
     vocabulary = model.backbone.vocabulary
+    assert vocabulary is not None  # a language model is not saved without one
     unknown = 0
 
     def sentences():

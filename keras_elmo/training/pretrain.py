@@ -4,6 +4,7 @@ import math
 import sys
 import time
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 
 import keras
@@ -43,13 +44,13 @@ class Position:
 
 
 def pretrain(
-    corpus: Corpus | str | Path,
-    run_dir: str | Path,
+    corpus: Corpus | str | PathLike,
+    run_dir: str | PathLike,
     recipe: str | Settings = "small",
     changes: dict | None = None,
     *,
     held_out: Corpus | None = None,
-    init_from: str | Path | None = None,
+    init_from: str | PathLike | None = None,
     steps: int | None = None,
     seconds: float | None = None,
     verbose: bool = True,
@@ -80,7 +81,7 @@ def pretrain(
         ValueError: when `run_dir` holds another run, or the settings or the corpus do
             not fit.
     """
-    corpus = corpus if isinstance(corpus, Corpus) else Corpus.read(corpus)
+    corpus = corpus if isinstance(corpus, Corpus) else Corpus.read(Path(corpus))
     settings = settings_of(recipe, changes) if isinstance(recipe, str) else recipe
     facts = {
         "corpus": {
@@ -90,7 +91,7 @@ def pretrain(
         },
         "init_from": None if init_from is None else str(init_from),
     }
-    path = run_directory.open_run(run_dir, settings, facts)
+    path = run_directory.open_run(Path(run_dir), settings, facts)
     with run_directory.locked(path):
         run = _Run(path, settings, corpus, held_out, init_from, verbose)
         run.train(steps, seconds)
@@ -124,7 +125,7 @@ class _Run:
             _say(verbose, f"From {init_from}: {found}")
         self.log = run_directory.Log(path, self.position.step)
         self.progress = Progress(verbose)
-        self._plan = (None, None)
+        self._planned_epoch: int | None = None
         _say(
             verbose,
             f"{corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens, "
@@ -167,18 +168,18 @@ class _Run:
             yield settings.evaluate_steps
 
     def _plan_of(self, epoch):
-        if self._plan[0] != epoch:
+        if self._planned_epoch != epoch:
             settings = self.settings
             plan = StreamPlan(
                 self.corpus.offsets, settings.batch_size, settings.seed, epoch
             )
-            self._plan = (epoch, plan)
+            self._planned_epoch, self._plan = epoch, plan
             _say(
                 self.progress.verbose,
                 f"Epoch {epoch + 1} of {settings.epochs}: "
                 f"{plan.steps(settings.unroll):,} steps",
             )
-        return self._plan[1]
+        return self._plan
 
     def _segment(self, steps, deadline):
         """Some steps, up to the next that the log or a checkpoint waits for."""

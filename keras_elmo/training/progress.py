@@ -55,7 +55,8 @@ class Progress:
         if self._bar is None:
             print(text, file=sys.stderr, flush=True)
             return
-        self._bar.update(self._task, description=rate)
+        if self._task is not None:
+            self._bar.update(self._task, description=rate)
         if "perplexity" in row:
             self._bar.console.print(text)
 

@@ -108,9 +108,7 @@ class Settings:
         if self.num_negatives is not None:
             checks.positive_int("num_negatives", self.num_negatives)
         for name in ("learning_rate", "initial_accumulator_value"):
-            if not 0 < getattr(self, name) < float("inf"):
-                rule = "a number above 0"
-                raise ValueError(checks.received(name, getattr(self, name), rule))
+            checks.positive_float(name, getattr(self, name))
         if self.tie_embeddings and self.input_kind != "words":
             raise ValueError("`tie_embeddings` needs `input_kind` words.")
 

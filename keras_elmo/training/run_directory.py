@@ -128,9 +128,9 @@ class Log:
             with open(self._path, encoding="utf-8", newline="") as file:
                 rows = [row for row in csv.DictReader(file) if _step(row) <= step]
         text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(text)
+        writer.writerow(COLUMNS)
+        writer.writerows([row[column] for column in COLUMNS] for row in rows)
         with atomic_path(self._path, overwrite=True) as temporary:
             temporary.write_text(text.getvalue(), encoding="utf-8", newline="")
         self._board = None
@@ -162,7 +162,7 @@ def _step(row):
         return float("inf")  # a line cut short
 
 
-def last_row(path: str | Path) -> dict:
+def last_row(path: str | os.PathLike) -> dict:
     """The last line of a run's log, numbers as numbers; {} where there is none."""
     log = Path(path) / LOG_FILE
     with open(log, encoding="utf-8", newline="") as file:
