@@ -47,6 +47,7 @@ def save_checkpoint(model, position: dict, folder: str | Path) -> Path:
         pathlib.Path, the checkpoint's directory.
 
     Raises:
+        ArithmeticError: when a weight is NaN or infinite; nothing is written.
         OSError: when the disk is full; what was there stays.
     """
     folder = Path(folder)
@@ -60,14 +61,18 @@ def save_checkpoint(model, position: dict, folder: str | Path) -> Path:
             with h5py.File(temporary / STATE_FILE, "w") as file:
                 for name, variable in state_variables(model):
                     array = keras.ops.convert_to_numpy(variable)
+                    if array.dtype.kind == "f" and not np.isfinite(array).all():
+                        raise ArithmeticError(
+                            f"At step {position['step']} `{variable.path}` has numbers "
+                            f"that are NaN or infinite. {last_good(folder)}"
+                        )
                     file.create_dataset(name, data=array).attrs["path"] = variable.path
             text = json.dumps({"format": FORMAT, **position}, indent=2)
             (temporary / POSITION_FILE).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        last = find_checkpoints(folder)
-        kept = f"The last good checkpoint is `{last[-1]}`." if last else ""
         raise OSError(
-            f"The checkpoint `{target}` could not be written: {error}. {kept}"
+            f"The checkpoint `{target}` could not be written: {error}. "
+            + last_good(folder)
         ) from error
     for old in find_checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old, ignore_errors=True)
@@ -77,6 +82,14 @@ def save_checkpoint(model, position: dict, folder: str | Path) -> Path:
 def find_checkpoints(folder: str | Path) -> list[Path]:
     """The complete checkpoints of a folder, the last one last."""
     return sorted(path for path in Path(folder).glob(f"{PREFIX}*") if path.is_dir())
+
+
+def last_good(folder: str | Path) -> str:
+    """A sentence for an error: which checkpoint a run can go on from."""
+    last = find_checkpoints(folder)
+    if not last:
+        return "There is no checkpoint yet."
+    return f"The last good checkpoint is `{last[-1]}`."
 
 
 def remove_leftovers(folder: str | Path) -> None:

@@ -5,7 +5,7 @@ import time
 
 import keras
 
-from keras_elmo.training.checkpoint import find_checkpoints
+from keras_elmo.training.checkpoint import last_good
 
 
 class StopAfter(keras.callbacks.Callback):
@@ -46,11 +46,8 @@ class StopAtNoNumber(keras.callbacks.Callback):
             return
         optimizer = self.model.optimizer
         rate = float(keras.ops.convert_to_numpy(optimizer.learning_rate))
-        last = find_checkpoints(self._checkpoints)
-        kept = (
-            f"The last good checkpoint is `{last[-1]}`." if last else "There is none."
-        )
         raise ArithmeticError(
             f"The loss is {loss} at step {self._before + self.steps} (learning rate "
-            f"{rate:g}). {kept} Train again with a lower learning rate."
+            f"{rate:g}). {last_good(self._checkpoints)} Train again with a lower "
+            "learning rate."
         )
