@@ -183,6 +183,11 @@ def pretrain(
     seconds: Annotated[
         float | None, typer.Option(min=0, help="Stop after this long.")
     ] = None,
+    coordinator: Annotated[
+        str | None, typer.Option(help="HOST:PORT of process 0, for several (JAX).")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, help="How many processes.")] = 1,
+    process: Annotated[int, typer.Option(min=0, help="This one's number.")] = 0,
     as_json: AsJson = False,
 ):
     """Train a bidirectional language model; the same command again goes on.
@@ -190,7 +195,11 @@ def pretrain(
     OUTPUT/preset is the result, OUTPUT/log.csv the curve.
     """
     _log_backend()
+    from keras_elmo.training import join_processes
     from keras_elmo.training.command import pretrain as run
+
+    if coordinator is not None:
+        join_processes(coordinator, processes, process)
 
     summary = run(
         corpus,

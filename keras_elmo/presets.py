@@ -92,7 +92,7 @@ def store_as(array, dtype, name):
         )
     with np.errstate(over="ignore"):
         stored = np.asarray(array).astype(dtype)
-    if np.isinf(stored).any() and np.isfinite(array).all():
+    if (np.isinf(stored) & np.isfinite(array)).any():
         raise ValueError(f"`{name}` has numbers that are too large for {dtype}.")
     return stored
 
@@ -104,8 +104,11 @@ def _store_weights_as(path, dtype):
     with h5py.File(wide, "r") as source, h5py.File(path, "w") as target:
 
         def copy(name, item):
-            if isinstance(item, h5py.Dataset):
+            if isinstance(item, h5py.Dataset) and item.dtype.kind == "f":
                 target[name] = store_as(item[()], dtype, name)
+            elif isinstance(item, h5py.Dataset):
+                # bfloat16, which HDF5 has no name for: 16 bits already.
+                source.copy(item, target, name)
             else:
                 group = target.require_group(name)
                 for key, value in item.attrs.items():
@@ -196,7 +199,8 @@ def count_stored(path):
     """Number of weights in a `.weights.h5` file."""
     with hdf5.open_hdf5(path) as file:
         datasets = hdf5.find_datasets(file, path)
-        return sum(math.prod(dataset.shape) for dataset in datasets.values())
+        # A dataset may have no shape at all.
+        return sum(math.prod(d.shape) for d in datasets.values() if d.shape is not None)
 
 
 def preset_directory(preset):

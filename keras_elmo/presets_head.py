@@ -110,8 +110,7 @@ def load_language_model(preset: str | PathLike, dtype=None, **options):
             f"is {backbone.vocabulary!r}."
         )
     arrays = _read_weights(weights_path, vocabulary_size, backbone.projection_dim, tied)
-    if dtype is not None:
-        options["dtype"] = dtype
+    options["dtype"] = backbone.dtype_policy
     model = ElmoBiLM(backbone, vocabulary_size, tie_embeddings=tied, **options)
     for name, variable in _weights(model).items():
         variable.assign(arrays[name])
@@ -148,7 +147,7 @@ def _read_weights(path, vocabulary_size, dim, tied):
         wanted["kernel"] = (vocabulary_size, dim)
     with hdf5.open_hdf5(path) as file:
         datasets = hdf5.find_datasets(file, path)
-        shapes = {name: tuple(dataset.shape) for name, dataset in datasets.items()}
+        shapes = {name: dataset.shape for name, dataset in datasets.items()}
         if shapes != wanted:
             raise ValueError(f"`{path}` must hold {wanted}. Received: {shapes}.")
         # No number takes fewer than 2 bytes: nothing is allocated for a lie.

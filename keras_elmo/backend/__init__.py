@@ -10,6 +10,21 @@ It returns the last state, and the first tensor of the state after each step, st
 (time, ...). `keras.ops.scan` is the reference. It is not called by itself because it
 refuses a time axis of unknown length on TensorFlow, and because it has to put out the
 cell state of every step, which nobody reads.
+
+`projected_lstm(gates_input, mask, h, c, recurrent_kernel, projection_kernel, cell_clip,
+proj_clip)` is the loop of `ProjectedLSTM`, whose formulas stand there:
+
+- `gates_input`: (time, batch, 4 H), the inputs' product with their kernel, and bias.
+- `mask`: bool (time, batch, 1), or None. Where it is False the state stays as it is,
+  and is the output too.
+- `h`, `c`: (batch, P) and (batch, H), the state before the first step.
+- `recurrent_kernel`: (P, 4 H).
+- `projection_kernel`: (H, P), or None for no projection; no `proj_clip` then.
+
+It returns outputs (time, batch, P), h and c. Automatic differentiation of a loop adds
+to the gradients of the weights step by step. The backward loops of the modules here
+give the gradients of the gates alone, and a weight's gradient is one product over all
+steps. A clip's gradient is 1 inside its bounds and 0 beyond and exactly on them.
 """
 
 import importlib
@@ -78,7 +93,7 @@ def projected_lstm(
     function = general_projected_lstm
     # With 16 bits c has another dtype than the rest, and the general one does that.
     if name in _MODULES and gates_input.dtype == c.dtype:
-        module = importlib.import_module(f"keras_elmo.backend.{name}")
+        module = importlib.import_module(f"keras_elmo.backend.{name}_lstm")
         function = module.projected_lstm
     return function(
         gates_input,

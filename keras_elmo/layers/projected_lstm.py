@@ -107,7 +107,11 @@ class ProjectedLSTM(keras.layers.Layer):
         # The input's product does not wait for the recurrence: one large product.
         # Time comes first before it and not after, where there is more to move.
         inputs = ops.transpose(inputs, (1, 0, 2))
-        gates_input = ops.matmul(inputs, self.kernel) + self.bias
+        time, batch_size, dim = ops.shape(inputs)
+        gates_input = ops.matmul(ops.reshape(inputs, (-1, dim)), self.kernel)
+        gates_input = ops.reshape(
+            gates_input + self.bias, (time, batch_size, 4 * self.hidden_dim)
+        )
         outputs, *state = backend.projected_lstm(
             gates_input,
             None if real is None else ops.transpose(real, (1, 0, 2)),

@@ -6,6 +6,7 @@ from keras_elmo.training.perplexity import (
     unigram_perplexity as unigram_perplexity,
 )
 from keras_elmo.training.pretrain import pretrain as pretrain
+from keras_elmo.training.processes import join_processes as join_processes
 from keras_elmo.training.recipes import (
     RECIPES as RECIPES,
     Settings as Settings,

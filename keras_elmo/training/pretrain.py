@@ -1,5 +1,6 @@
 """Pretraining: a corpus and settings in, a run's directory with a preset out."""
 
+import contextlib
 import math
 import sys
 import time
@@ -27,6 +28,7 @@ from keras_elmo.training.checkpoint import (
     save_checkpoint,
 )
 from keras_elmo.training.perplexity import perplexity_of_batches
+from keras_elmo.training.processes import processes
 from keras_elmo.training.progress import Progress
 from keras_elmo.training.recipes import Settings, settings_of
 from keras_elmo.training.watch import StopAfter, StopAtNoNumber
@@ -91,9 +93,18 @@ def pretrain(
         },
         "init_from": None if init_from is None else str(init_from),
     }
-    path = run_directory.open_run(Path(run_dir), settings, facts)
-    with run_directory.locked(path):
-        run = _Run(path, settings, corpus, held_out, init_from, verbose)
+    number, index = processes()
+    path = Path(run_dir)
+    if number > 1 and (held_out is not None or seconds is not None):
+        raise ValueError(
+            "With several processes `held_out` and `seconds` must be None: give `steps`, "
+            "and evaluate the preset afterwards."
+        )
+    writes = index == 0
+    if writes:
+        run_directory.open_run(path, settings, facts)
+    with run_directory.locked(path) if writes else contextlib.nullcontext():
+        run = _Run(path, settings, corpus, held_out, init_from, verbose and writes)
         run.train(steps, seconds)
         return run.model
 
@@ -104,6 +115,8 @@ class _Run:
     def __init__(self, path, settings, corpus, held_out, init_from, verbose):
         self.path, self.settings, self.corpus = path, settings, corpus
         self.held_out = held_out
+        self.shards, self.shard = processes()
+        self.writes = self.shard == 0
         self.checkpoints = path / run_directory.CHECKPOINTS
         self.num_negatives = usable_negatives(settings, corpus.vocabulary)
         positions = corpus.num_tokens + corpus.num_sentences
@@ -114,7 +127,8 @@ class _Run:
         self.model.compile(optimizer=optimizer)
         optimizer.build(self.model.trainable_variables)
         self.position = Position()
-        remove_leftovers(self.checkpoints)
+        if self.writes:
+            remove_leftovers(self.checkpoints)
         stored = restore_checkpoint(self.model, self.checkpoints)
         if stored is not None:
             fields = self.position.__dict__
@@ -123,7 +137,7 @@ class _Run:
             # Not in the text above: a run that goes on has its own weights.
             found = take_over(self.model, ElmoBiLM.from_preset(init_from))
             _say(verbose, f"From {init_from}: {found}")
-        self.log = run_directory.Log(path, self.position.step)
+        self.log = run_directory.Log(path, self.position.step) if self.writes else None
         self.progress = Progress(verbose)
         self._planned_epoch: int | None = None
         _say(
@@ -158,7 +172,8 @@ class _Run:
             self._finish()
         finally:
             self.progress.close()
-            self.log.close()
+            if self.log is not None:
+                self.log.close()
 
     def _intervals(self):
         settings = self.settings
@@ -195,6 +210,8 @@ class _Run:
             steps=steps,
             num_negatives=self.num_negatives,
             plan=self._plan_of(position.epoch),
+            shards=self.shards,
+            shard=self.shard,
         )
         words = settings.batch_size * settings.unroll
         watch = StopAtNoNumber(position.step, self.checkpoints)
@@ -225,7 +242,8 @@ class _Run:
         at_end = position.step % settings.evaluate_steps == 0
         if self.held_out is not None and at_end:
             row.update(self._held_out_perplexity())
-        self.log.write(row)
+        if self.log is not None:
+            self.log.write(row)
         self.progress.show(row)
 
     def _held_out_perplexity(self):
@@ -242,10 +260,13 @@ class _Run:
         return {name: round(found[name], 3) for name in found if name != "tokens"}
 
     def _checkpoint(self):
-        save_checkpoint(self.model, dict(self.position.__dict__), self.checkpoints)
+        if self.writes:
+            save_checkpoint(self.model, dict(self.position.__dict__), self.checkpoints)
 
     def _finish(self):
         self._checkpoint()
+        if not self.writes:
+            return
         preset = self.path / run_directory.PRESET
         save_language_model(self.model, preset, overwrite=True)
         _say(self.progress.verbose, f"The model is in {preset}.")

@@ -2,6 +2,8 @@
 
 import argparse
 import os
+import pathlib
+import shutil
 import sys
 import time
 
@@ -18,13 +20,14 @@ from keras_elmo.training import perplexity, pretrain, unigram_perplexity
 WORD = "set"
 QUERIES = ["The value is set to zero .", "Return a set of all the names ."]
 NEIGHBOURS = 5
+CHARACTERS = 24
 # Occurrences of the word that are looked through at most.
 MOST_OCCURRENCES = 400
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", required=True, help="preset directory to make")
+    parser.add_argument("--output", required=True, help="directory of the run to make")
     parser.add_argument("--seconds", type=float, default=150.0, help="of training")
     parser.add_argument("--epochs", type=int, default=4)
     options = parser.parse_args()
@@ -39,29 +42,20 @@ def main():
         f"frequent), {len(held_out):,} held out."
     )
 
-    keras.utils.set_random_seed(0)
-    backbone = keras_elmo.ElmoBackbone(
-        hidden_dim=256,
-        projection_dim=64,
-        char_cnn_filters=[[1, 16], [2, 32], [3, 64], [4, 64]],
-        character_embedding_dim=16,
-        max_characters_per_token=24,
-        num_highway_layers=1,
-        cell_clip=3.0,
-        proj_clip=3.0,
-        dropout=0.1,
-    )
-    model = keras_elmo.ElmoBiLM(backbone, vocabulary_size=len(vocabulary))
-    print(f"Model: {backbone.count_params():,} parameters and the softmax.")
-    pretrain(
-        model,
-        train,
-        vocabulary,
-        epochs=options.epochs,
-        batch_size=32,
-        learning_rate=4e-3,
+    run = pathlib.Path(options.output)
+    # A new run each time: the demo does not go on with the last one's.
+    shutil.rmtree(run, ignore_errors=True)
+    model = pretrain(
+        keras_elmo.data.Corpus.from_sentences(train, vocabulary, CHARACTERS),
+        run,
+        "tiny",
+        {
+            "char_cnn_filters": [[1, 16], [2, 32], [3, 64], [4, 64]],
+            "max_characters_per_token": CHARACTERS,
+            "learning_rate": 4e-3,
+            "epochs": options.epochs,
+        },
         seconds=options.seconds,
-        verbose=1 if sys.stdout.isatty() else 2,
     )
 
     found = perplexity(model, held_out, vocabulary)
@@ -71,12 +65,11 @@ def main():
     print(f"  forward                 {found['forward_perplexity']:8.1f}")
     print(f"  backward                {found['backward_perplexity']:8.1f}")
 
-    backbone.vocabulary = vocabulary
-    backbone.save_to_preset(options.output, overwrite=True)
-    backbone = keras_elmo.ElmoBackbone.from_preset(options.output)
+    preset = run / "preset"
+    backbone = keras_elmo.ElmoBackbone.from_preset(preset)
     show_neighbours(backbone, train + held_out)
-    print(f"\nThe model is in {options.output}. Try:")
-    print(f"  keras-elmo embed FILE.txt --model {options.output} --output OUT.h5")
+    print(f"\nThe model is in {preset}. Try:")
+    print(f"  keras-elmo embed FILE.txt --model {preset} --output OUT.h5")
     print(f"Done in {time.monotonic() - started:.0f} s.")
     if not max(found["forward_perplexity"], found["backward_perplexity"]) < unigram:
         sys.exit("The model is no better than word frequencies: something is wrong.")

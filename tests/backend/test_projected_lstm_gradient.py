@@ -16,19 +16,20 @@ CLIPS = {"cell_clip": 0.4, "proj_clip": 0.3}
 NO_CLIPS = {"cell_clip": None, "proj_clip": None}
 
 
-def made_mask(kind, time, batch):
-    """bool (time, batch, 1); row by row another length."""
-    if kind is None:
-        return None
-    if kind == "empty":
-        return np.zeros((time, batch, 1), bool)
-    lengths = np.arange(batch) % (time + 1)
-    steps = np.arange(time)[:, None]
-    real = steps < lengths if kind == "right" else steps >= time - lengths
-    return real[..., None]
+def made_mask(time, batch):
+    """bool (time, batch, 1): row by row another kind, all of them in five rows."""
+    steps = np.arange(time)
+    kinds = [
+        steps < time // 2,  # right-padded
+        steps >= time // 2,  # left-padded
+        steps % 2 == 0,  # with holes
+        steps < 0,  # empty
+        steps >= 0,  # full
+    ]
+    return np.stack([kinds[row % 5] for row in range(batch)], axis=1)[..., None]
 
 
-def arguments(time, batch, projection, mask, dtype="float32"):
+def arguments(time, batch, projection, masked, dtype="float32"):
     """mask, and the float arguments by name, NumPy."""
     rng = np.random.default_rng(7)
     size = SIZE if projection else CELLS
@@ -41,7 +42,7 @@ def arguments(time, batch, projection, mask, dtype="float32"):
     if projection:
         floats["projection_kernel"] = rng.normal(0.0, 1.0, (CELLS, SIZE))
     floats = {name: x.astype(dtype) for name, x in floats.items()}
-    return made_mask(mask, time, batch), floats
+    return made_mask(time, batch) if masked else None, floats
 
 
 def results_and_gradients(function, mask, floats, clips, factors):
@@ -96,8 +97,8 @@ def made_factors(time, batch, projection, which, dtype="float32"):
     ]
 
 
-def check(time, batch, projection, mask, clips, which=(0, 1, 2)):
-    mask, floats = arguments(time, batch, projection, mask)
+def check(time, batch, projection, masked, clips, which=(0, 1, 2)):
+    mask, floats = arguments(time, batch, projection, masked)
     factors = made_factors(time, batch, projection, which)
     results, gradients = results_and_gradients(
         backend.projected_lstm, mask, floats, clips, factors
@@ -115,14 +116,14 @@ def check(time, batch, projection, mask, clips, which=(0, 1, 2)):
 
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("clips", [NO_CLIPS, CLIPS])
-@pytest.mark.parametrize("mask", [None, "right", "left", "empty"])
-def test_equals_automatic_differentiation(projection, clips, mask):
-    check(6, 8, projection, mask, clips)
+@pytest.mark.parametrize("masked", [False, True])
+def test_equals_automatic_differentiation(projection, clips, masked):
+    check(6, 5, projection, masked, clips)
 
 
 def test_the_clips_of_these_tests_cut():
     """Else the gradient where they cut would stay untested; nor do they cut all."""
-    (outputs, _, c), gradients = check(6, 8, True, None, CLIPS)
+    (outputs, _, c), gradients = check(6, 8, True, False, CLIPS)
     for x, limit in ((outputs, CLIPS["proj_clip"]), (c, CLIPS["cell_clip"])):
         cut = np.abs(x) == np.float32(limit)
         assert 0.2 < cut.mean() < 0.8
@@ -131,18 +132,16 @@ def test_the_clips_of_these_tests_cut():
 
 @pytest.mark.parametrize("which", [(0,), (1,), (2,)])
 def test_each_result_alone(which):
-    check(4, 3, True, "right", CLIPS, which)
+    check(4, 5, True, True, CLIPS, which)
 
 
-@pytest.mark.parametrize(("time", "batch"), [(1, 3), (4, 1), (1, 1)])
-@pytest.mark.parametrize("mask", [None, "right"])
-def test_one_step_or_one_row(time, batch, mask):
-    check(time, batch, True, mask, CLIPS)
+@pytest.mark.parametrize(("time", "batch"), [(1, 5), (4, 1)])
+def test_one_step_or_one_row(time, batch):
+    check(time, batch, True, True, CLIPS)
 
 
-@pytest.mark.parametrize("mask", [None, "right"])
-def test_no_steps_hand_the_gradient_to_the_state(mask):
-    mask, floats = arguments(0, 2, True, mask)
+def test_no_steps_hand_the_gradient_to_the_state():
+    mask, floats = arguments(0, 2, True, True)
     factors = made_factors(0, 2, True, (1, 2))
     results, gradients = results_and_gradients(
         backend.projected_lstm, mask, floats, CLIPS, factors
@@ -161,8 +160,8 @@ def test_no_steps_hand_the_gradient_to_the_state(mask):
     keras.backend.backend() == "jax", reason="JAX has no float64 unless asked at start"
 )
 def test_equals_finite_differences():
-    mask, floats = arguments(4, 3, True, "right", "float64")
-    factors = made_factors(4, 3, True, (0, 1, 2), "float64")
+    mask, floats = arguments(4, 5, True, True, "float64")
+    factors = made_factors(4, 5, True, (0, 1, 2), "float64")
 
     def run(values):
         return results_and_gradients(
@@ -194,21 +193,52 @@ def test_equals_finite_differences():
         )
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
-@pytest.mark.parametrize("run_eagerly", [False, True])
-def test_trains_compiled_and_not(jit_compile, run_eagerly):
-    if run_eagerly and jit_compile:
-        pytest.skip("Keras allows one of them")
-    if jit_compile and keras.backend.backend() == "torch":
-        pytest.skip("torch.compile is not asked for")
+# Which ways of running `fit` each backend has.
+WAYS = {
+    "jax": [{"jit_compile": True}, {"jit_compile": False}],
+    "tensorflow": [
+        {"jit_compile": True},
+        {"jit_compile": False},
+        {"run_eagerly": True, "jit_compile": False},
+    ],
+    "torch": [{"jit_compile": False}],
+}
+
+
+@pytest.mark.parametrize("way", WAYS[keras.backend.backend()])
+def test_trains_compiled_and_not(way):
     inputs = keras.Input((None, 3))
     outputs = ProjectedLSTM(CELLS, SIZE, cell_clip=0.4)(inputs)
     model = keras.Model(inputs, outputs)
     before = [ops.convert_to_numpy(w) for w in model.weights]
-    model.compile("sgd", "mse", jit_compile=jit_compile, run_eagerly=run_eagerly)
+    model.compile("sgd", "mse", **way)
     x = np.ones((4, 6, 3), "float32")
     model.fit(x, np.ones((4, 6, SIZE), "float32"), batch_size=2, verbose=0)
     for weight, old in zip(model.weights, before, strict=True):
         new = ops.convert_to_numpy(weight)
         assert np.isfinite(new).all()
         assert (new != old).any(), weight.path
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sixteen_bits_keep_the_cell_state_in_float32(dtype):
+    mask, floats = arguments(4, 5, True, True)
+    tensors = {
+        name: ops.cast(x, "float32" if name == "c" else dtype)
+        for name, x in floats.items()
+    }
+    outputs, h, c = backend.projected_lstm(
+        mask=ops.convert_to_tensor(mask), **tensors, **CLIPS
+    )
+    wanted = [dtype, dtype, "float32"]
+    assert [keras.backend.standardize_dtype(x.dtype) for x in (outputs, h, c)] == wanted
+    exact, _, _ = backend.projected_lstm(
+        mask=ops.convert_to_tensor(mask),
+        **{name: ops.convert_to_tensor(x) for name, x in floats.items()},
+        **CLIPS,
+    )
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(ops.cast(outputs, "float32")),
+        ops.convert_to_numpy(exact),
+        atol=0.03,
+    )
