@@ -130,9 +130,8 @@ def test_the_head_has_the_dtype_policy_of_its_backbone(policy, tmp_path):
         np.testing.assert_array_equal(mine, theirs.astype("float32"))
 
 
-@pytest.mark.parametrize("kind", ["characters", "tied"])
-def test_float16_files_are_read_into_float32_models(kind, tmp_path):
-    model = language_model(kind, hidden_dim=64)
+def test_float16_files_are_read_into_float32_models(tmp_path):
+    model = language_model(hidden_dim=256)
     save_language_model(model, tmp_path / "wide")
     save_language_model(model, tmp_path / "narrow", weights_dtype="float16")
     for name in ("model.weights.h5", "task.weights.h5"):
@@ -143,7 +142,7 @@ def test_float16_files_are_read_into_float32_models(kind, tmp_path):
         (tmp_path / folder / "model.weights.h5").stat().st_size
         for folder in ("narrow", "wide")
     ]
-    assert sizes[0] < 0.75 * sizes[1]  # what is no number does not halve
+    assert sizes[0] < 0.7 * sizes[1]  # what is no number does not halve
     again = load_language_model(tmp_path / "narrow")
     assert {w.dtype for w in again.weights} == {"float32"}
     for mine, theirs in zip(weights(again), weights(model), strict=True):

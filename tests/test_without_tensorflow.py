@@ -58,6 +58,24 @@ with tempfile.TemporaryDirectory() as folder:
         keras_elmo.embed(sentences, again), keras_elmo.embed(sentences, backbone)
     )
 
+    text = [["The", "bank", "."], ["a", "bank"], ["The", "river", "."]] * 5
+    corpus = keras_elmo.data.Corpus.from_sentences(text)
+    settings = {
+        "hidden_dim": 8,
+        "projection_dim": 4,
+        "char_cnn_filters": [[1, 4]],
+        "num_negatives": 3,
+        "batch_size": 2,
+        "unroll": 5,
+        "epochs": 1,
+    }
+    run = os.path.join(folder, "run")
+    model = keras_elmo.training.pretrain(
+        corpus, run, "tiny", settings, verbose=False, steps=3
+    )
+    found = keras_elmo.training.perplexity(model, text, corpus.vocabulary)
+    assert np.isfinite(list(found.values())).all()
+
 from keras_elmo import cli
 assert sys.modules["tensorflow"] is None
 print("done on", keras.config.backend())
@@ -71,7 +89,7 @@ needs_another_backend = pytest.mark.skipif(
 
 
 @needs_another_backend
-def test_embed_fit_save_and_load_without_tensorflow():
+def test_pretrain_embed_fit_save_and_load_without_tensorflow():
     told = run_python(USE)
     assert told.strip() == f"done on {os.environ['KERAS_BACKEND']}"
 

@@ -7,15 +7,14 @@ def projected_lstm(
     gates_input, mask, h, c, recurrent_kernel, projection_kernel, cell_clip, proj_clip
 ):
     """See `keras_elmo.backend`."""
-    real = None if mask is None else _unstack(mask)
 
     @tf.custom_gradient
     def run(gates_input, h, c, recurrent_kernel, *projection_kernels):
         floats = gates_input, h, c, recurrent_kernel, projection_kernels
-        results, saved = _forward(real, cell_clip, proj_clip, *floats)
+        results, saved = _forward(mask, cell_clip, proj_clip, *floats)
 
         def gradient(*d_results):
-            return _backward(real, cell_clip, proj_clip, *floats, saved, d_results)
+            return _backward(mask, cell_clip, proj_clip, *floats, saved, d_results)
 
         return results, gradient
 
@@ -39,11 +38,12 @@ def _unstack(x):
 
 
 def _forward(
-    real, cell_clip, proj_clip, gates_input, h, c, recurrent_kernel, projection_kernels
+    mask, cell_clip, proj_clip, gates_input, h, c, recurrent_kernel, projection_kernels
 ):
-    """(outputs, h, c), and arrays of what the backward pass reads step by step."""
+    """(outputs, h, c), and what the backward pass needs, (time, ...)."""
     time = tf.shape(gates_input)[0]
     inputs = _unstack(gates_input)
+    real = None if mask is None else _unstack(mask)
 
     def step(t, h, c, outputs, kept):
         gates = inputs.read(t) + tf.matmul(h, recurrent_kernel)
@@ -73,12 +73,13 @@ def _forward(
         (0, h, c, _new_array(h, time), kept),
         maximum_iterations=time,
     )
-    stacked = outputs.stack()
-    return (stacked, h, c), (stacked, outputs, kept)
+    outputs = outputs.stack()
+    # The gradient of a saved model may hold tensors, but no array of them.
+    return (outputs, h, c), (outputs, [array.stack() for array in kept])
 
 
 def _backward(
-    real,
+    mask,
     cell_clip,
     proj_clip,
     gates_input,
@@ -90,10 +91,12 @@ def _backward(
     d_results,
 ):
     """Gradients of the five floats."""
-    outputs, output_steps, kept = saved
+    outputs, kept = saved
     d_outputs, d_h, d_c = d_results
     time = tf.shape(gates_input)[0]
-    d_output_steps = _unstack(d_outputs)
+    kept = [_unstack(x) for x in kept]
+    output_steps, d_output_steps = _unstack(outputs), _unstack(d_outputs)
+    real = None if mask is None else _unstack(mask)
     zero = tf.zeros((), first_c.dtype)
     # Few rows times a transposed matrix takes five times as long on a CPU.
     transposed_kernel = tf.transpose(recurrent_kernel)

@@ -38,9 +38,10 @@ def read_held_out(
                 if sentence:
                     yield sentence
 
-    found = Corpus.from_sentences(
-        sentences(), corpus.vocabulary, corpus.max_characters_per_token
+    found = list(sentences())
+    if not found:
+        named = ", ".join(map(str, paths))
+        raise ValueError(f"`held_out` has no sentence. Received: {named}.")
+    return Corpus.from_sentences(
+        found, corpus.vocabulary, corpus.max_characters_per_token
     )
-    if len(found) == 0:
-        raise ValueError(f"`held_out` has no sentence. Received: {list(paths)}.")
-    return found

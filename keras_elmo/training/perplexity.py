@@ -107,10 +107,9 @@ class _Total:
     """
 
     def __init__(self, model):
-        # Detached: no graph for a gradient is kept.
-        self._kernel = ops.stop_gradient(ops.convert_to_tensor(model.softmax_kernel))
-        self._bias = ops.stop_gradient(ops.convert_to_tensor(model.softmax.bias))
-        self._hidden = np.zeros((POSITIONS, self._kernel.shape[1]), "float32")
+        self._model = model
+        dim = model.backbone.projection_dim
+        self._hidden = np.zeros((POSITIONS, dim), "float32")
         self._targets = np.zeros(POSITIONS, "int32")
         self._waiting = 0
         self._sum = 0.0
@@ -135,17 +134,21 @@ class _Total:
         return self._sum / self.count
 
     def _score(self):
-        losses = _nll(self._hidden, self._targets, self._kernel, self._bias)
+        losses = _nll(self._model, self._hidden, self._targets)
         self._sum += float(losses[: self._waiting].sum())
         self._waiting = 0
 
 
-def _nll(hidden, targets, kernel, bias):
+def _nll(model, hidden, targets):
     """`ElmoBiLM.nll` of (n, P) positions, a block of words at a time: float64, (n,).
 
     A softmax of all words at once would not only need (n, V) scores: outside a
     compiled function JAX and TensorFlow copy the whole (V, P) kernel to transpose it.
     """
+    # Read each time: on JAX `predict_on_batch` gives the weights new arrays. Detached:
+    # no graph for a gradient is kept.
+    kernel = ops.stop_gradient(ops.convert_to_tensor(model.softmax_kernel))
+    bias = ops.stop_gradient(ops.convert_to_tensor(model.softmax.bias))
     hidden = ops.convert_to_tensor(hidden)
     words, dim = kernel.shape
     # log of the sum of exp, block after block.

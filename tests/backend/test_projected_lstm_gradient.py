@@ -242,3 +242,25 @@ def test_sixteen_bits_keep_the_cell_state_in_float32(dtype):
         ops.convert_to_numpy(exact),
         atol=0.03,
     )
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="TensorFlow's file format"
+)
+def test_a_saved_graph_has_the_gradient_too(tmp_path):
+    tf = importlib.import_module("tensorflow")
+    inputs, mask = keras.Input((None, 3)), keras.Input((None,), dtype="bool")
+    outputs = ProjectedLSTM(CELLS, SIZE, **CLIPS)(inputs, mask=mask)
+    model = keras.Model([inputs, mask], outputs)
+    model.export(tmp_path, verbose=False)
+    loaded = tf.saved_model.load(tmp_path)
+    x = tf.random.stateless_normal((5, 4, 3), (1, 2))
+    real = tf.constant(made_mask(4, 5)[..., 0].T)
+    found = []
+    for function in (model, loaded.serve):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = tf.reduce_sum(function([x, real]) ** 2)
+        found.append([total, tape.gradient(total, x)])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)

@@ -1,5 +1,8 @@
 """The models and batches of bilm-tf's training graph, as this package takes them."""
 
+import importlib
+import warnings
+
 import keras
 import numpy as np
 
@@ -21,15 +24,31 @@ def trained_folders(golden, sampled):
             yield path.parent
 
 
-def model_of(folder, tmp_path, variables, batch_size=None):
-    """`ElmoBiLM` with the weights that a file of variables holds."""
+def stored_variables(folder, step):
+    """bilm-tf's variables after a step: from the npz file, or TensorFlow's own."""
+    path = folder / f"variables_after_step{step}.npz"
+    if path.exists():
+        return load(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tensorflow = importlib.import_module("tensorflow")
+    reader = tensorflow.train.load_checkpoint(str(folder / f"model.ckpt-{step}"))
+    return {
+        name: reader.get_tensor(name)
+        for name in reader.get_variable_to_shape_map()
+        if name.startswith("lm/")
+    }
+
+
+def model_of(folder, tmp_path, step, batch_size=None):
+    """`ElmoBiLM` with the weights that bilm-tf's had after a step."""
     options = read_options(folder / "options.json")
     words = options["n_tokens_vocab"]
     is_word = "char_cnn" not in options
     config = options_to_config(options, vocabulary_size=words if is_word else None)
     config["dropout"] = options["dropout"]
     backbone = keras_elmo.ElmoBackbone(**config)
-    weights = from_training_names(load(folder / variables))
+    weights = from_training_names(stored_variables(folder, step))
     softmax = {name: weights.pop(name) for name in list(weights) if "softmax" in name}
     path = tmp_path / f"{folder.name}.hdf5"
     write_hdf5(path, weights)

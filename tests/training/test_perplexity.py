@@ -15,6 +15,8 @@ from tests.models_for_tests import character_backbone, word_backbone
 
 # `keras_elmo.training.perplexity` is the function.
 module = importlib.import_module("keras_elmo.training.perplexity")
+# Of one block of words, and of several.
+SMALL, LARGE = 9, 10_000
 SENTENCES = [
     ["the", "bank", "of", "the", "river", "."],
     ["open"],
@@ -31,12 +33,28 @@ def vocabulary_of(size):
 
 
 def language_model(size, **changes):
-    """A model whose softmax is far from uniform."""
     backbone = character_backbone(**changes)
-    model = keras_elmo.ElmoBiLM(backbone, size, dtype=changes.get("dtype"))
-    for weight in model.softmax.weights:
-        weight.assign(np.random.normal(size=weight.shape).astype("float32"))
-    return model
+    return keras_elmo.ElmoBiLM(backbone, size, dtype=changes.get("dtype"))
+
+
+@pytest.fixture(scope="module")
+def shared_models():
+    """Models by the size of their vocabulary: JAX compiles each for seconds."""
+    return {size: language_model(size) for size in (SMALL, LARGE)}
+
+
+@pytest.fixture
+def models(shared_models):
+    """The shared models, their softmax far from uniform whatever was done to them."""
+    for model in shared_models.values():
+        for weight in model.softmax.weights:
+            weight.assign(np.random.normal(size=weight.shape).astype("float32"))
+    return shared_models
+
+
+@pytest.fixture
+def small(models):
+    return models[SMALL]
 
 
 def brute_force(model, sentences, vocabulary):
@@ -44,7 +62,7 @@ def brute_force(model, sentences, vocabulary):
     kernel = ops.convert_to_numpy(model.softmax_kernel).astype("float64")
     bias = ops.convert_to_numpy(model.softmax.bias).astype("float64")
     losses = {"forward": [], "backward": []}
-    for x, y, weight in SentenceBatches(sentences, model.backbone, vocabulary, 1):
+    for x, y, weight in SentenceBatches(sentences, model.backbone, vocabulary):
         hidden = model.predict_on_batch(x)
         for direction, found in losses.items():
             scores = hidden[direction].astype("float64") @ kernel.T + bias
@@ -60,22 +78,22 @@ def brute_force(model, sentences, vocabulary):
     }
 
 
-@pytest.mark.parametrize("size", [9, 4096, 10_000])
-def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(size):
-    """Of one block of words, of exactly one, and of several."""
-    model = keras_elmo.ElmoBiLM(character_backbone(), size)
-    model.softmax.kernel.assign(np.zeros((size, 4), "float32"))
-    found = perplexity(model, SENTENCES, vocabulary_of(size))
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(models, size):
+    for weight in models[size].softmax.weights:
+        weight.assign(np.zeros(weight.shape, "float32"))
+    found = perplexity(models[size], SENTENCES, vocabulary_of(size))
     assert found.pop("tokens") == 6 + 1 + 4 + 0 + 18 + len(SENTENCES)
     for value in found.values():
         assert value == pytest.approx(size, rel=1e-6)
 
 
-@pytest.mark.parametrize("size", [9, 10_000])
-def test_perplexity_equals_a_softmax_of_all_words_at_once(size):
-    model, vocabulary = language_model(size), vocabulary_of(size)
-    expected = brute_force(model, SENTENCES, vocabulary)
-    assert perplexity(model, SENTENCES, vocabulary) == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+def test_perplexity_equals_a_softmax_of_all_words_at_once(models, size):
+    vocabulary = vocabulary_of(size)
+    expected = brute_force(models[size], SENTENCES, vocabulary)
+    found = perplexity(models[size], SENTENCES, vocabulary)
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_perplexity_of_a_tied_softmax():
@@ -87,9 +105,9 @@ def test_perplexity_of_a_tied_softmax():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_perplexity_is_that_of_the_models_own_loss():
-    model, vocabulary = language_model(9), vocabulary_of(9)
-    (x, y, weight) = SentenceBatches(SENTENCES, model.backbone, vocabulary, 8)[0]
+def test_perplexity_is_that_of_the_models_own_loss(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
+    (x, y, weight) = SentenceBatches(SENTENCES, model.backbone, vocabulary)[0]
     hidden = model.predict_on_batch(x)
     found = perplexity(model, SENTENCES, vocabulary)
     for direction in ("forward", "backward"):
@@ -98,30 +116,32 @@ def test_perplexity_is_that_of_the_models_own_loss():
         assert found[f"{direction}_perplexity"] == pytest.approx(np.exp(mean), rel=1e-5)
 
 
-def test_tokens_by_hand():
-    model, vocabulary = language_model(9), vocabulary_of(9)
+def test_tokens_by_hand(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
     # "the bank </S>" and "open </S>"; backward "bank the <S>" and "open <S>".
     found = perplexity(model, [["the", "bank"], ["open"]], vocabulary)
     assert found["tokens"] == 5
 
 
-def test_batches_and_windows_change_no_perplexity(monkeypatch):
-    model, vocabulary = language_model(50), vocabulary_of(50)
+def test_batches_and_windows_change_no_perplexity(small, monkeypatch):
+    model, vocabulary = small, vocabulary_of(SMALL)
     expected = perplexity(model, SENTENCES, vocabulary)
-    for batch_size in (1, 3):
-        for window in (1, 2, 100):
-            for positions, words in ((1024, 4096), (7, 4096), (7, 13)):
-                monkeypatch.setattr(module, "WINDOW", window)
-                monkeypatch.setattr(module, "POSITIONS", positions)
-                monkeypatch.setattr(module, "WORDS", words)
-                found = perplexity(model, iter(SENTENCES), vocabulary, batch_size)
-                assert found == pytest.approx(expected, rel=1e-6)
+    for batch_size, window, positions, words in (
+        (32, 1, 1024, 4096),
+        (3, 2, 1024, 4096),
+        (3, 100, 7, 5),
+    ):
+        monkeypatch.setattr(module, "WINDOW", window)
+        monkeypatch.setattr(module, "POSITIONS", positions)
+        monkeypatch.setattr(module, "WORDS", words)
+        found = perplexity(model, iter(SENTENCES), vocabulary, batch_size)
+        assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_text_is_read_window_by_window(monkeypatch):
+def test_text_is_read_window_by_window(small, monkeypatch):
     """No more sentences are taken from an iterator than are looked at together."""
     monkeypatch.setattr(module, "WINDOW", 2)
-    model, vocabulary = language_model(9), vocabulary_of(9)
+    model, vocabulary = small, vocabulary_of(SMALL)
     taken, scored = 0, []
 
     def sentences():
@@ -141,10 +161,9 @@ def test_text_is_read_window_by_window(monkeypatch):
     assert scored == [2, 4, 5]
 
 
-def test_a_large_vocabulary_needs_no_scores_of_all_its_words(monkeypatch):
+def test_a_large_vocabulary_needs_no_scores_of_all_its_words(models, monkeypatch):
     """NumPy's memory, and the sizes of all that is multiplied."""
-    size = 50_000
-    model, vocabulary = language_model(size), vocabulary_of(size)
+    model, vocabulary = models[LARGE], vocabulary_of(LARGE)
     multiply, sizes = ops.matmul, []
 
     def spy(a, b):
@@ -154,30 +173,28 @@ def test_a_large_vocabulary_needs_no_scores_of_all_its_words(monkeypatch):
 
     monkeypatch.setattr(module.ops, "matmul", spy)
     tracemalloc.start()
-    perplexity(model, [["the", "river"] * 700], vocabulary)
+    perplexity(model, [["the", "river"] * 15] * 40, vocabulary)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    # Two directions, two chunks of positions, 13 blocks of words.
-    assert sum(n > 1e6 for n in sizes) >= 4 * 12
-    assert max(sizes) <= 1 << 22
+    # Two directions, two chunks of positions, three blocks of words.
+    blocks = [n for n in sizes if n > 1e6]
+    assert sum(blocks) == 2 * 2 * 1024 * LARGE
+    assert max(sizes) == 1 << 22
     assert peak < 64e6
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
-def test_low_precision_models_have_a_float32_softmax(policy):
-    model, vocabulary = language_model(9, dtype=policy), vocabulary_of(9)
+def test_low_precision_models_have_a_float32_softmax():
+    model = language_model(SMALL, dtype="mixed_bfloat16")
+    vocabulary = vocabulary_of(SMALL)
+    for weight in model.softmax.weights:
+        weight.assign(np.random.normal(size=weight.shape).astype("float32"))
     expected = brute_force(model, SENTENCES, vocabulary)
     found = perplexity(model, SENTENCES, vocabulary)
-    # The layers below it round differently in each batch.
-    assert found == pytest.approx(expected, rel=2e-2)
-    model.softmax.kernel.assign(np.zeros((9, 4), "float32"))
-    model.softmax.bias.assign(np.zeros(9, "float32"))
-    found = perplexity(model, SENTENCES, vocabulary)
-    assert found["perplexity"] == pytest.approx(9, rel=1e-6)
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
-def test_a_model_beyond_all_floats_has_an_infinite_perplexity():
-    model, vocabulary = language_model(9), vocabulary_of(9)
+def test_a_model_beyond_all_floats_has_an_infinite_perplexity(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
     model.softmax.kernel.assign(np.zeros((9, 4), "float32"))
     model.softmax.bias.assign(np.array([1e4] + [0] * 8, "float32"))
     found = perplexity(model, [["the"]], vocabulary)
@@ -187,8 +204,8 @@ def test_a_model_beyond_all_floats_has_an_infinite_perplexity():
     assert math.isnan(found["perplexity"])
 
 
-def test_what_is_no_text_is_refused():
-    model, vocabulary = language_model(9), vocabulary_of(9)
+def test_what_is_no_text_is_refused(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
     for nothing in ([], iter(())):
         with pytest.raises(ValueError, match="at least one sentence"):
             perplexity(model, nothing, vocabulary)
@@ -200,8 +217,8 @@ def test_what_is_no_text_is_refused():
         perplexity(model, SENTENCES, vocabulary, batch_size=0)
 
 
-def test_a_perplexity_leaves_the_model_as_it_was():
-    model, vocabulary = language_model(9), vocabulary_of(9)
+def test_a_perplexity_leaves_the_model_as_it_was(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
     before = [ops.convert_to_numpy(w) for w in model.variables]
     perplexity(model, SENTENCES, vocabulary)
     for variable, value in zip(model.variables, before, strict=True):
