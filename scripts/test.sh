@@ -20,7 +20,7 @@ for argument in "$@"; do
 done
 [ -t 1 ] && arguments+=(--color=yes)
 
-install_into_venv tensorflow jax torch tuner dev
+install_into_venv tensorflow jax torch tuner plot tensorboard dev
 
 called_from="$PWD"
 cd "$ROOT"

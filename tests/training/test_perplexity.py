@@ -157,7 +157,7 @@ def test_text_is_read_window_by_window(small, monkeypatch):
         return predict(x)
 
     monkeypatch.setattr(model, "predict_on_batch", spy)
-    perplexity(model, sentences(), vocabulary, batch_size=2)
+    perplexity(model, sentences(), vocabulary)
     assert scored == [2, 4, 5]
 
 
