@@ -1,6 +1,6 @@
 """Draws the curve of a pretraining run, or of several, from their log.csv.
 
-    python scripts/plot_curve.py runs/one runs/other --output curve.png
+python scripts/plot_curve.py runs/one runs/other --output curve.png
 """
 
 import argparse

@@ -133,3 +133,54 @@ def take_rows(table, ids):
             table, keras.ops.convert_to_tensor(ids)
         )
     return keras.ops.take(table, ids, axis=0)
+
+
+def general_max_over_windows(characters, kernels):
+    """`max_over_windows` in keras.ops alone, for any backend and order of filters."""
+    ops, features = keras.ops, []
+    for kernel in kernels:
+        width, _, number = kernel.shape
+        # A convolution over so few channels is fastest as one matrix product over the
+        # windows, laid side by side.
+        places = ops.shape(characters)[1] - width + 1
+        windows = ops.concatenate(
+            [characters[:, i : i + places] for i in range(width)], axis=-1
+        )
+        products = ops.matmul(windows, ops.reshape(kernel, (-1, number)))
+        features.append(max_over(products, axis=1))
+    return ops.concatenate(features, axis=-1)
+
+
+def max_over_windows(characters, kernels, training=False):
+    """The largest product of each filter with any window of a token's characters.
+
+    In training one place of the windows after the other, so that no more than one
+    place's products are in memory, and the gradient goes to the place that was largest
+    alone. (Equal ones share it in the general path: equal windows, as those of padding
+    are, come to the same sum.)
+
+    Args:
+        characters: float, (tokens, C, dim).
+        kernels: list of float, (width, dim, number).
+        training: bool. Whether there is going to be a gradient.
+
+    Returns:
+        float, (tokens, numbers of all filters together).
+    """
+    filters = tuple((kernel.shape[0], kernel.shape[2]) for kernel in kernels)
+    if (
+        not training
+        or keras.backend.backend() not in _MODULES
+        or list(filters) != sorted(filters, key=lambda pair: pair[0])
+        or characters.shape[1] is None
+    ):
+        return general_max_over_windows(characters, kernels)
+    # One kernel for all filters: zeros below the narrow ones.
+    widest = filters[-1][0]
+    kernel = keras.ops.concatenate(
+        [keras.ops.pad(k, [[0, widest - k.shape[0]], [0, 0], [0, 0]]) for k in kernels],
+        axis=-1,
+    )
+    kernel = keras.ops.reshape(kernel, (-1, kernel.shape[-1]))
+    name = f"keras_elmo.backend.{keras.backend.backend()}_windows"
+    return importlib.import_module(name).max_over_windows(characters, kernel, filters)

@@ -137,13 +137,13 @@ class CharacterCNN(keras.layers.Layer):
                 initializer="zeros",
             )
 
-    def call(self, inputs):
+    def call(self, inputs, training=None):
         shape = ops.shape(inputs)
         is_token = ops.any(ops.not_equal(inputs, 0), axis=-1, keepdims=True)
         flat = ops.reshape(inputs, (-1, shape[-1]))
         table = ops.convert_to_tensor(self.character_table)
         table = ops.concatenate([ops.zeros_like(table[:1]), table], axis=0)
-        features = self._convolve(backend.take_rows(table, flat))
+        features = self._convolve(backend.take_rows(table, flat), bool(training))
         for highway in self.highways:
             features = highway(features)
         if self.projection_kernel is not None:
@@ -152,25 +152,15 @@ class CharacterCNN(keras.layers.Layer):
         features = ops.reshape(features, (*shape[:-1], self.output_dim))
         return ops.where(is_token, features, ops.zeros_like(features))
 
-    def _convolve(self, characters):
+    def _convolve(self, characters, training):
         """(tokens, C, dim) to (tokens, number of filters)."""
+        kernels = [ops.convert_to_tensor(kernel) for kernel in self.kernels]
+        largest = backend.max_over_windows(characters, kernels, training=training)
+        biases = ops.concatenate([ops.convert_to_tensor(b) for b in self.biases])
         activate = ops.relu if self.activation == "relu" else ops.tanh
-        features = []
-        for (width, number), kernel, bias in zip(
-            self.filters, self.kernels, self.biases, strict=True
-        ):
-            # A convolution over so few channels is fastest as one matrix product
-            # over the windows, laid side by side.
-            positions = ops.shape(characters)[1] - width + 1
-            windows = ops.concatenate(
-                [characters[:, i : i + positions] for i in range(width)], axis=-1
-            )
-            kernel = ops.reshape(kernel, (-1, number))
-            largest = backend.max_over(ops.matmul(windows, kernel), axis=1)
-            # Adding the bias and activating keep the order of numbers, so both may
-            # come after the maximum.
-            features.append(activate(largest + bias))
-        return ops.concatenate(features, axis=-1)
+        # Adding the bias and activating keep the order of numbers, so both may come
+        # after the maximum.
+        return activate(largest + biases)
 
     def compute_mask(self, inputs, mask=None):
         return ops.any(ops.not_equal(inputs, 0), axis=-1)

@@ -155,9 +155,11 @@ class ElmoBiLM(keras.Model):
 
     def call(self, inputs, training=None):
         embed = self.backbone.token_embedder
-        vectors = embed(inputs["tokens"])
+        is_cnn = self.backbone.input_kind == "characters"
+        options = {"training": training} if is_cnn else {}
+        vectors = embed(inputs["tokens"], **options)
         if "long_tokens" in inputs:
-            long_vectors = embed(inputs["long_tokens"])
+            long_vectors = embed(inputs["long_tokens"], **options)
             vectors = ops.concatenate([vectors, long_vectors], axis=0)
         encoder = self.backbone.encoder
         carry = inputs.get("carry")

@@ -97,8 +97,8 @@ def pretrain(
     path = Path(run_dir)
     if number > 1 and (held_out is not None or seconds is not None):
         raise ValueError(
-            "With several processes `held_out` and `seconds` must be None: give `steps`, "
-            "and evaluate the preset afterwards."
+            "With several processes `held_out` and `seconds` must be None: give "
+            "`steps`, and evaluate the preset afterwards."
         )
     writes = index == 0
     if writes:

@@ -261,7 +261,10 @@ def parts(model, batch, options):
             return y_pred
 
     def embedder(inputs, scale):
-        found = [backbone.token_embedder(inputs[n]) for n in ("tokens", "long_tokens")]
+        found = [
+            backbone.token_embedder(inputs[n], training=True)
+            for n in ("tokens", "long_tokens")
+        ]
         return sum(keras.ops.mean(vectors * vectors) for vectors in found) * scale
 
     def lstms(inputs, scale):
