@@ -17,14 +17,12 @@ def max_over_windows(characters, kernel, filters):
 def _forward(characters, kernel, filters):
     tokens, width, dim = characters.shape
     flat = characters.reshape(tokens, width * dim)
-    best = arg = None
-    for number, (first, last, rows, columns) in enumerate(
-        positions(width, dim, filters)
-    ):
+    places = positions(width, dim, filters)
+    first, last, rows, columns = places[0]
+    best = flat[:, first:last] @ kernel[:rows, :columns]
+    arg = jnp.zeros(best.shape, "uint8")
+    for number, (first, last, rows, columns) in enumerate(places[1:], 1):
         new = flat[:, first:last] @ kernel[:rows, :columns]
-        if best is None:
-            best, arg = new, jnp.zeros(new.shape, "uint8")
-            continue
         larger = new > best[:, :columns]
         new = jnp.where(larger, new, best[:, :columns])
         new_arg = jnp.where(larger, jnp.uint8(number), arg[:, :columns])

@@ -12,12 +12,11 @@ def max_over_windows(characters, kernel, filters):
 
     @tf.custom_gradient
     def run(flat, kernel):
-        best = arg = None
-        for number, (first, last, rows, columns) in enumerate(places):
+        first, last, rows, columns = places[0]
+        best = tf.matmul(flat[:, first:last], kernel[:rows, :columns])
+        arg = tf.zeros(tf.shape(best), tf.uint8)
+        for number, (first, last, rows, columns) in enumerate(places[1:], 1):
             new = tf.matmul(flat[:, first:last], kernel[:rows, :columns])
-            if best is None:
-                best, arg = new, tf.zeros(tf.shape(new), tf.uint8)
-                continue
             larger = new > best[:, :columns]
             new_arg = tf.where(larger, tf.cast(number, tf.uint8), arg[:, :columns])
             new = tf.maximum(new, best[:, :columns])

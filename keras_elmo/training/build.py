@@ -107,6 +107,12 @@ def build_optimizer(settings: Settings, total_steps: int):
     )
 
 
+def compile_model(model: ElmoBiLM, optimizer) -> None:
+    """`model.compile`, with XLA on TensorFlow: a step is twice as fast (small, CPU)."""
+    on_tensorflow = keras.backend.backend() == "tensorflow"
+    model.compile(optimizer=optimizer, jit_compile=True if on_tensorflow else "auto")
+
+
 def usable_negatives(settings: Settings, vocabulary) -> int | None:
     """How many negatives a vocabulary admits: None, with a warning, for too few words.
 

@@ -19,6 +19,7 @@ from keras_elmo.training import run_directory
 from keras_elmo.training.build import (
     build_model,
     build_optimizer,
+    compile_model,
     take_over,
     usable_negatives,
 )
@@ -124,7 +125,7 @@ class _Run:
         self.total_steps = settings.epochs * an_epoch
         self.model = build_model(settings, corpus.vocabulary)
         optimizer = build_optimizer(settings, self.total_steps)
-        self.model.compile(optimizer=optimizer)
+        compile_model(self.model, optimizer)
         optimizer.build(self.model.trainable_variables)
         self.position = Position()
         if self.writes:

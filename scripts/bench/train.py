@@ -9,6 +9,7 @@ and measures the machine's matrix-product rate in the same minute. JSON on stdou
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -146,13 +147,14 @@ def batches_of(corpus, model, settings):
         num_negatives=settings.num_negatives,
     )
     # The most frequent shape alone, so that no compilation is timed.
-    shapes, every = {}, []
+    shapes: collections.Counter = collections.Counter()
+    every = []
     for i in range(min(len(found), 40)):
         batch = found[i]
         shape = (len(batch[0]["tokens"]), len(batch[0]["long_tokens"]))
-        shapes[shape] = shapes.get(shape, 0) + 1
+        shapes[shape] += 1
         every.append((shape, batch))
-    common = max(shapes, key=shapes.get)
+    common, _ = shapes.most_common(1)[0]
     begin = time.perf_counter()
     for i in range(10):
         found[i % len(found)]
@@ -181,8 +183,8 @@ def best_step(model, batches, steps):
         def on_train_begin(self, logs=None):
             self.at = [time.perf_counter()]
 
-        def on_train_batch_end(self, batch, logs=None):
-            float(next(iter(logs.values())))
+        def on_train_batch_end(self, batch, logs):
+            float(logs["loss"])  # waits for the step
             self.at.append(time.perf_counter())
 
     model.fit(repeated(batches, 3), verbose=0, shuffle=False)
@@ -193,12 +195,16 @@ def best_step(model, batches, steps):
 
 def measure_batch(corpus, batch_size, options):
     from keras_elmo.training import settings_of
-    from keras_elmo.training.build import build_model, build_optimizer
+    from keras_elmo.training.build import (
+        build_model,
+        build_optimizer,
+        compile_model,
+    )
 
     settings = settings_of("small-paper", {"batch_size": batch_size})
     model = build_model(settings, corpus.vocabulary)
     batches, data_seconds = batches_of(corpus, model, settings)
-    model.compile(optimizer=build_optimizer(settings, 1000))
+    compile_model(model, build_optimizer(settings, 1000))
     seconds = best_step(model, batches, options.steps)
     words = batch_size * settings.unroll
     flops = floating_point_operations(model, batches[0], words)
@@ -239,6 +245,8 @@ def parts(model, batch, options):
     """Seconds of each part's forward and backward pass alone."""
     import keras
     import numpy as np
+
+    from keras_elmo.training.build import compile_model
 
     x, y, _ = batch
     backbone = model.backbone
@@ -293,7 +301,7 @@ def parts(model, batch, options):
         ("softmax", [model.softmax], softmax),
     ):
         part = Part(layers, function)
-        part.compile(optimizer=keras.optimizers.SGD(0.0))
+        compile_model(part, keras.optimizers.SGD(0.0))
         found[name] = best_step(part, [(everything, np.zeros(1))], options.steps)
     return found
 
