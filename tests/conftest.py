@@ -17,6 +17,10 @@ REQUIRE_VARIABLE = "KERAS_ELMO_REQUIRE_GOLDEN"
 
 SEED = 20180201
 
+# The tests' models are compiled longer than they run. Read when a backend starts, here
+# and in the processes that tests start.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")
+
 # deadline: the first call of a function compiles it. derandomize: a run that fails
 # on a server must fail again at home.
 hypothesis.settings.register_profile("default", deadline=None)

@@ -11,6 +11,9 @@ from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.training.recipes import Settings
 
+# What a softmax' matrix is multiplied with that is not to disturb its bias.
+SMALL = 0.05
+
 
 def build_model(settings: Settings, vocabulary) -> ElmoBiLM:
     """The `ElmoBiLM` of a run, with new weights that its seed decides.
@@ -63,7 +66,7 @@ def _build_model(settings, vocabulary):
         **inputs,
     )
     backbone.vocabulary = vocabulary
-    return ElmoBiLM(
+    model = ElmoBiLM(
         backbone,
         len(vocabulary),
         tie_embeddings=settings.tie_embeddings,
@@ -71,6 +74,26 @@ def _build_model(settings, vocabulary):
         loss_scale=float(settings.unroll) if settings.scale_loss else 1.0,
         dtype=None if settings.dtype == "float32" else settings.dtype,
     )
+    if settings.unigram_start:
+        _start_as_unigrams(model, vocabulary)
+    return model
+
+
+def _start_as_unigrams(model, vocabulary):
+    """Sets the softmax so that the model's first odds are those of the counts."""
+    if vocabulary.counts is None:
+        return  # a given vocabulary without counts: nothing is known of the odds
+    model.softmax.bias.assign(_log_odds(vocabulary))
+    if not model.tie_embeddings:
+        kernel = keras.ops.convert_to_numpy(model.softmax.kernel)
+        model.softmax.kernel.assign(SMALL * kernel)
+
+
+def _log_odds(vocabulary):
+    """The log odds of each word by its count, one added; float32, (V,)."""
+    counts = np.array(vocabulary.counts, "float64") + 1.0
+    # Each direction predicts one of the two markers, and the one bias serves both.
+    return np.log(counts / counts.sum()).astype("float32")
 
 
 def build_optimizer(settings: Settings, total_steps: int):
@@ -136,8 +159,9 @@ def take_over(model: ElmoBiLM, source: ElmoBiLM) -> dict:
     """Gives `model` the weights of a trained one, word for word where they differ.
 
     The words of the vocabulary that `source` knows take their row of its softmax and,
-    for word input, of its table; the others keep their new ones, but for a bias that
-    is the smallest that `source` has.
+    for word input, of its table; the others keep their new ones, but for the bias: it
+    is as much above their counts' log odds as the known words' are on average, and
+    the smallest that `source` has where there are no counts.
 
     Args:
         model: `ElmoBiLM`, with the vocabulary to train with.
@@ -177,21 +201,26 @@ def take_over(model: ElmoBiLM, source: ElmoBiLM) -> dict:
     if rows:
         new[[row for row, _ in rows]] = False
 
-    def move(variable, old, fill=None):
+    def move(variable, old):
         values = np.array(keras.ops.convert_to_numpy(variable))
         old = keras.ops.convert_to_numpy(old)
         for row, old_row in rows:
             values[row] = old[old_row]
-        if fill is not None:
-            values[new] = fill(old)
         variable.assign(values)
+        return values
 
     if ours.input_kind == "words":
         move(ours.token_embedder.table, theirs.token_embedder.table)
     else:
         ours.token_embedder.set_weights(theirs.token_embedder.get_weights())
     ours.encoder.set_weights(theirs.encoder.get_weights())
-    move(model.softmax.bias, source.softmax.bias, fill=np.min)
+    bias = move(model.softmax.bias, source.softmax.bias)
+    if ours.vocabulary.counts is None or new.all():
+        bias[new] = keras.ops.convert_to_numpy(source.softmax.bias).min()
+    else:
+        odds = _log_odds(ours.vocabulary)
+        bias[new] = odds[new] + (bias - odds)[~new].mean()
+    model.softmax.bias.assign(bias)
     if not model.tie_embeddings:
         move(model.softmax.kernel, source.softmax.kernel)
     return {"known_words": len(rows), "new_words": int(new.sum())}

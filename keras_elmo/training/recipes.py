@@ -32,6 +32,9 @@ class Settings:
         use_skip_connections: bool.
         dropout: float, on each LSTM's input and on the top output.
         tie_embeddings: bool, the softmax is the word table (word input).
+        unigram_start: bool. The softmax starts as the words' counts: its bias is their
+            log odds and its matrix small. A word that is seldom drawn as a negative
+            otherwise keeps the odds it began with for long, far too high ones.
         num_negatives: int, words the sampled softmax is taken over, or None for the
             full softmax.
         optimizer: "adagrad", "adamw" or "lion".
@@ -74,6 +77,7 @@ class Settings:
     use_skip_connections: bool = True
     dropout: float = 0.1
     tie_embeddings: bool = False
+    unigram_start: bool = False
     num_negatives: int | None = 8192
     optimizer: str = "adagrad"
     learning_rate: float = 0.2
@@ -132,6 +136,7 @@ _SMALL = {
     "batch_size": 32,
 }
 _MODERN = {
+    "unigram_start": True,
     "optimizer": "adamw",
     "learning_rate": 2e-3,
     "schedule": "cosine",

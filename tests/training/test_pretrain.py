@@ -22,9 +22,14 @@ from keras_elmo.training import (
     settings_of,
     unigram_perplexity,
 )
-from keras_elmo.training.build import usable_negatives
+from keras_elmo.training.build import build_model, usable_negatives
 from keras_elmo.training.checkpoint import find_checkpoints, save_checkpoint
 from tests.training.conftest import SETTINGS, WORDS, sentences
+
+# Files, errors and logs are the same on all backends; torch compiles nothing.
+once = pytest.mark.skipif(
+    keras.backend.backend() != "torch", reason="the same on every backend: on torch"
+)
 
 
 def run(corpus, path, changes=None, **options):
@@ -102,6 +107,7 @@ def test_a_whole_run_beats_word_frequencies(corpus, held_out, tmp_path):
     assert_same_state(before, last_state(tmp_path / "run"))
 
 
+@once
 def test_a_killed_run_goes_on(corpus, tmp_path):
     """After kill -9 the same command ends where an undisturbed run does."""
     text, path = tmp_path / "text.txt", tmp_path / "killed"
@@ -129,6 +135,7 @@ pretrain(corpus, {str(path)!r}, "tiny", {SETTINGS!r}, verbose=False, steps=10**6
     assert not (path / "checkpoints" / ".tmp-half").exists()
 
 
+@once
 @pytest.mark.filterwarnings("ignore:A checkpoint cannot be read:UserWarning")
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(corpus, tmp_path):
     run(corpus, tmp_path / "run", steps=8)
@@ -139,6 +146,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(corpus, tmp_path):
     assert_same_state(last_state(tmp_path / "whole"), last_state(tmp_path / "run"))
 
 
+@once
 def test_a_full_disk_leaves_the_last_checkpoint(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "run", steps=4)
     before = last_state(tmp_path / "run")
@@ -171,6 +179,7 @@ def test_a_loss_that_is_no_number_stops(corpus, tmp_path):
     assert f"The last good checkpoint is `{last[-1]}`" in text
 
 
+@once
 def test_weights_that_are_no_numbers_are_not_kept(corpus, tmp_path):
     model = run(corpus, tmp_path / "run", steps=4)
     model.softmax.bias.assign(np.full(len(corpus.vocabulary), np.inf, "float32"))
@@ -179,6 +188,7 @@ def test_weights_that_are_no_numbers_are_not_kept(corpus, tmp_path):
     assert len(find_checkpoints(tmp_path / "run" / "checkpoints")) == 1
 
 
+@once
 def test_another_run_in_the_same_place_is_refused(corpus, tmp_path):
     run(corpus, tmp_path / "run", steps=4)
     with pytest.raises(ValueError, match="seed is 3, the run's is 0"):
@@ -195,6 +205,7 @@ def test_another_run_in_the_same_place_is_refused(corpus, tmp_path):
     assert len(log_of(tmp_path / "run")) == 2
 
 
+@once
 @pytest.mark.filterwarnings("ignore:The vocabulary has 13 words:UserWarning")
 def test_a_small_vocabulary_takes_the_full_softmax(corpus, tmp_path):
     settings = settings_of("tiny", {"num_negatives": 13})
@@ -208,7 +219,7 @@ def test_a_small_vocabulary_takes_the_full_softmax(corpus, tmp_path):
     assert one == other
 
 
-@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("tied", [pytest.param(False, marks=once), pytest.param(True)])
 def test_words_as_input(corpus, held_out, tmp_path, tied):
     changes = {"input_kind": "words", "tie_embeddings": tied, "dropout": 0.0}
     model = run(corpus, tmp_path / "run", changes, held_out=held_out, steps=8)
@@ -223,11 +234,13 @@ def test_words_as_input(corpus, held_out, tmp_path, tied):
     )
 
 
+@once
 def test_fine_tuning_with_a_vocabulary_that_grows(corpus, tmp_path):
     first = run(corpus, tmp_path / "first", {"learning_rate": 0.03, "epochs": 4})
     domain = [[*s[:2], "quark", *s[2:]] for s in sentences(60, seed=5)]
     held_out = [[*s[:2], "quark", *s[2:]] for s in sentences(12, seed=6)]
-    grown = keras_elmo.Vocabulary([*corpus.vocabulary.tokens, "quark"])
+    words, counts = corpus.vocabulary.tokens, corpus.vocabulary.counts
+    grown = keras_elmo.Vocabulary([*words, "quark"], [*counts, len(domain)])
     init_from = tmp_path / "first" / "preset"
     changes = {"learning_rate": 0.01, "epochs": 1}
     # Before a step was made the known words have their rows.
@@ -249,6 +262,7 @@ def test_fine_tuning_with_a_vocabulary_that_grows(corpus, tmp_path):
     assert keras_elmo.embed([WORDS], preset).shape == (1, len(WORDS), 12)
 
 
+@once
 def test_a_model_of_other_sizes_cannot_be_started_from(corpus, tmp_path):
     run(corpus, tmp_path / "first", steps=1)
     with pytest.raises(ValueError, match="`hidden_dim` is 16, the model's is 12"):
@@ -260,12 +274,14 @@ def test_a_model_of_other_sizes_cannot_be_started_from(corpus, tmp_path):
         )
 
 
+@once
 def test_training_ends_in_time(corpus, tmp_path):
     run(corpus, tmp_path / "run", {"epochs": 10_000}, seconds=0.0)
     run(corpus, tmp_path / "run", {"epochs": 10_000}, seconds=1.0)
     assert 0 < int(log_of(tmp_path / "run")[-1]["step"]) < 10_000
 
 
+@once
 def test_no_generator_of_the_process_is_touched(corpus, tmp_path):
     import random
 
@@ -274,3 +290,15 @@ def test_no_generator_of_the_process_is_touched(corpus, tmp_path):
     with warnings.catch_warnings():
         run(corpus, tmp_path / "run", steps=1)
     assert random.random() == expected
+
+
+def test_a_start_from_counts_has_the_perplexity_of_counts(corpus):
+    settings = settings_of("tiny", {**SETTINGS, "dropout": 0.0})
+    model = build_model(settings, corpus.vocabulary)
+    bias = keras.ops.convert_to_numpy(model.softmax.bias)
+    counts = np.array(corpus.vocabulary.counts) + 1.0
+    np.testing.assert_allclose(np.exp(bias), counts / counts.sum(), rtol=1e-5)
+    found = perplexity(model, sentences(), corpus.vocabulary)["perplexity"]
+    ids = [corpus.vocabulary.ids([*tokens, "</S>"]) - 1 for tokens in sentences()]
+    expected = np.exp(-np.log(counts / counts.sum())[np.concatenate(ids)].mean())
+    assert found == pytest.approx(expected, rel=0.02)
