@@ -6,11 +6,12 @@
 #
 # --all runs the tests marked `slow` too. Anything else goes to pytest as it is, for
 # example: bash scripts/test.sh -k highway
-# BACKENDS="jax torch" runs these only. PYTHON names the Python of a new .venv/.
+# BACKENDS="jax torch" runs these only. WORKERS=1 runs one test at a time; two do by
+# default. PYTHON names the Python of a new .venv/.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
 
-arguments=(--durations=10)
+arguments=(--durations=10 -n "${WORKERS:-2}")
 for argument in "$@"; do
     if [ "$argument" = --all ]; then
         arguments+=(-m "")
@@ -29,6 +30,8 @@ case "${KERAS_ELMO_TEST_DATA:-/}" in
     /*) ;;
     *) export KERAS_ELMO_TEST_DATA="$called_from/$KERAS_ELMO_TEST_DATA" ;;
 esac
+# Each worker has a core: torch's threads would wait for each other.
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # TensorFlow's log lines on finding no GPU; pyright's on a newer release.
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-2}" PYRIGHT_PYTHON_IGNORE_WARNINGS=1
 

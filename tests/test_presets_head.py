@@ -100,6 +100,7 @@ def test_files_and_names_of_the_head_are_frozen(kind, names, tmp_path):
         assert file["bias"].dtype == "float32"
 
 
+@pytest.mark.once
 def test_the_backbone_is_read_without_the_head(preset):
     model, path = preset
     (path / "task.json").write_text("no JSON")
@@ -109,12 +110,14 @@ def test_the_backbone_is_read_without_the_head(preset):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.once
 def test_a_preset_without_a_head_is_refused(tmp_path):
     save_backbone(word_backbone(), tmp_path / "preset")
     with pytest.raises(ValueError, match=r"no language model.*perplexity.*pretrain"):
         load_language_model(tmp_path / "preset")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "bfloat16", "float16"])
 def test_the_head_has_the_dtype_policy_of_its_backbone(policy, tmp_path):
     backbone = word_backbone(WORDS, dtype=policy)
@@ -150,6 +153,7 @@ def test_float16_files_are_read_into_float32_models(tmp_path):
         np.testing.assert_allclose(mine, theirs, rtol=FLOAT16_STEP, atol=1e-7)
 
 
+@pytest.mark.once
 def test_bfloat16_weights_stay_so_in_a_float16_file(tmp_path):
     model = language_model("words", dtype="bfloat16")
     save_language_model(model, tmp_path / "preset", weights_dtype="float16")
@@ -158,6 +162,7 @@ def test_bfloat16_weights_stay_so_in_a_float16_file(tmp_path):
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.once
 def test_weights_too_large_for_float16_are_named(tmp_path):
     model = language_model()
     # A number that is none must not hide the one that is too large.
@@ -174,6 +179,7 @@ def test_weights_too_large_for_float16_are_named(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.once
 def test_a_head_needs_its_vocabulary(tmp_path):
     model = language_model()
     model.backbone.vocabulary = None
@@ -185,6 +191,7 @@ def test_a_head_needs_its_vocabulary(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.once
 def test_what_exists_is_kept_and_a_fault_leaves_nothing(preset, tmp_path, monkeypatch):
     model, path = preset
     before = {f: f.read_bytes() for f in path.rglob("*") if f.is_file()}
@@ -207,6 +214,7 @@ def test_what_exists_is_kept_and_a_fault_leaves_nothing(preset, tmp_path, monkey
         load_language_model(path)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "text, told",
     [
@@ -223,6 +231,7 @@ def test_a_task_of_something_else_is_refused(preset, text, told):
         load_language_model(path)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "changes, told",
     [
@@ -240,6 +249,7 @@ def test_a_task_that_contradicts_the_preset_is_refused(preset, changes, told):
         load_language_model(path)
 
 
+@pytest.mark.once
 def test_tying_to_a_backbone_without_words_is_refused(preset):
     _, path = preset
     change_task(path, tie_embeddings=True)
@@ -251,6 +261,7 @@ def test_tying_to_a_backbone_without_words_is_refused(preset):
 KERNEL, BIAS = np.zeros((7, 4), "float32"), np.zeros(7, "float32")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "arrays, told",
     [
@@ -273,6 +284,7 @@ def test_a_head_of_other_weights_is_refused(preset, arrays, told):
     assert "task.weights.h5" in str(error.value)
 
 
+@pytest.mark.once
 def test_a_damaged_or_missing_file_of_weights_is_named(preset):
     _, path = preset
     weights_file = path / "task.weights.h5"
@@ -286,6 +298,7 @@ def test_a_damaged_or_missing_file_of_weights_is_named(preset):
         load_language_model(path)
 
 
+@pytest.mark.once
 def test_nothing_is_allocated_for_a_head_that_the_file_does_not_hold(preset):
     """The vocabulary agrees, the shapes agree, and there are no numbers."""
     _, path = preset
@@ -305,6 +318,7 @@ def test_nothing_is_allocated_for_a_head_that_the_file_does_not_hold(preset):
         load_language_model(path)
 
 
+@pytest.mark.once
 def test_backbone_weights_without_a_shape_are_refused(preset):
     _, path = preset
     with h5py.File(path / "model.weights.h5", "a") as file:
@@ -325,6 +339,7 @@ open(sys.argv[3], "w").write(json.dumps(found))
 """
 
 
+@pytest.mark.once
 def test_another_backend_reads_a_float16_head(tmp_path):
     model = language_model()
     save_language_model(model, tmp_path / "preset", weights_dtype="float16")

@@ -28,6 +28,7 @@ def keras_elmo(*arguments, check=True):
     return done
 
 
+@pytest.mark.once
 def test_from_text_to_a_perplexity(tmp_path):
     text = write_text(tmp_path / "text.txt", sentences())
     dev = write_text(tmp_path / "dev.txt", [*sentences(9, seed=1), [], ["unseen", "."]])
@@ -61,11 +62,13 @@ def test_from_text_to_a_perplexity(tmp_path):
     assert "hidden_dim is 13, the run's is 12" in wrong.stderr
 
 
+@pytest.mark.once
 def test_changes_are_names_and_values(tmp_path):
     with pytest.raises(ValueError, match=r"must be NAME=VALUE. Received: 'epochs'"):
         command.pretrain(tmp_path, tmp_path / "run", recipe="tiny", changes=["epochs"])
 
 
+@pytest.mark.once
 def test_text_without_a_sentence_has_no_perplexity(corpus, tmp_path):
     command.run_pretrain(corpus, tmp_path / "run", "tiny", SETTINGS, steps=1)
     blank = write_text(tmp_path / "blank.txt", [[], []])

@@ -57,6 +57,7 @@ def run(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.once
 def test_a_file_is_counted_as_its_sentences_are(model, preset, text):
     found = evaluate([text], preset)
     expected = perplexity(model, SENTENCES, model.backbone.vocabulary)
@@ -64,6 +65,7 @@ def test_a_file_is_counted_as_its_sentences_are(model, preset, text):
     assert found["tokens"] == TOKENS
 
 
+@pytest.mark.once
 def test_files_packed_or_not_are_read_as_one_text(preset, text, tmp_path):
     first, second = TEXT.splitlines(keepends=True)[::3]
     (tmp_path / "a.txt").write_text(first, encoding="utf-8")
@@ -73,6 +75,7 @@ def test_files_packed_or_not_are_read_as_one_text(preset, text, tmp_path):
     assert evaluate(files, preset, batch_size=1) == pytest.approx(whole, rel=1e-6)
 
 
+@pytest.mark.once
 def test_the_unicode_tokenizer_splits_punctuation(preset, text):
     found = evaluate([text], preset, tokenizer="unicode")
     # "river", ",": one token more, and one unknown word of two fewer is known.
@@ -80,6 +83,7 @@ def test_the_unicode_tokenizer_splits_punctuation(preset, text):
     assert found["unknown_tokens"] == UNKNOWN
 
 
+@pytest.mark.once
 def test_the_command_prints_json(run, preset, text):
     code, out, err = run("evaluate", text, text, "--model", preset, "--json")
     assert code == 0
@@ -97,12 +101,14 @@ def test_the_command_prints_json(run, preset, text):
     assert found["perplexity"] == pytest.approx(np.exp(mean))
 
 
+@pytest.mark.once
 def test_the_command_prints_a_table(run, preset, text):
     code, out, _ = run("evaluate", text, "--model", preset, "--batch-size", 1)
     assert code == 0
     assert "unknown tokens" in out and f" {UNKNOWN} " in out
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "change, told",
     [
@@ -120,6 +126,7 @@ def test_a_wrong_option_is_one_line(run, preset, text, change, told):
     assert "Traceback" not in err
 
 
+@pytest.mark.once
 def test_a_text_that_cannot_be_read_is_one_line(run, preset, tmp_path):
     blank = tmp_path / "blank.txt"
     blank.write_text("\n  \n")
@@ -132,6 +139,7 @@ def test_a_text_that_cannot_be_read_is_one_line(run, preset, tmp_path):
     assert code == 1 and "blank.txt` line 2: not UTF-8" in err
 
 
+@pytest.mark.once
 def test_a_preset_without_a_language_model_is_one_line(run, text, tmp_path):
     character_backbone().save_to_preset(tmp_path / "preset")
     code, out, err = run("evaluate", text, "--model", tmp_path / "preset")
@@ -139,6 +147,7 @@ def test_a_preset_without_a_language_model_is_one_line(run, text, tmp_path):
     assert "no language model" in err and "pretrain" in err
 
 
+@pytest.mark.once
 def test_usage_errors_exit_with_2(run, preset, text):
     assert run("evaluate", "--model", preset)[0] == 2
     assert run("evaluate", text)[0] == 2

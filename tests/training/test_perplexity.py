@@ -78,6 +78,7 @@ def brute_force(model, sentences, vocabulary):
     }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_a_uniform_model_has_the_perplexity_of_its_vocabulary(models, size):
     for weight in models[size].softmax.weights:
@@ -96,6 +97,7 @@ def test_perplexity_equals_a_softmax_of_all_words_at_once(models, size):
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.once
 def test_perplexity_of_a_tied_softmax():
     backbone = word_backbone(("the", "bank", "river", "."))
     model = keras_elmo.ElmoBiLM(backbone, tie_embeddings=True)
@@ -105,6 +107,7 @@ def test_perplexity_of_a_tied_softmax():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.once
 def test_perplexity_is_that_of_the_models_own_loss(small):
     model, vocabulary = small, vocabulary_of(SMALL)
     (x, y, weight) = SentenceBatches(SENTENCES, model.backbone, vocabulary)[0]
@@ -116,6 +119,7 @@ def test_perplexity_is_that_of_the_models_own_loss(small):
         assert found[f"{direction}_perplexity"] == pytest.approx(np.exp(mean), rel=1e-5)
 
 
+@pytest.mark.once
 def test_tokens_by_hand(small):
     model, vocabulary = small, vocabulary_of(SMALL)
     # "the bank </S>" and "open </S>"; backward "bank the <S>" and "open <S>".
@@ -123,6 +127,7 @@ def test_tokens_by_hand(small):
     assert found["tokens"] == 5
 
 
+@pytest.mark.once
 def test_batches_and_windows_change_no_perplexity(small, monkeypatch):
     model, vocabulary = small, vocabulary_of(SMALL)
     expected = perplexity(model, SENTENCES, vocabulary)
@@ -138,6 +143,7 @@ def test_batches_and_windows_change_no_perplexity(small, monkeypatch):
         assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.once
 def test_text_is_read_window_by_window(small, monkeypatch):
     """No more sentences are taken from an iterator than are looked at together."""
     monkeypatch.setattr(module, "WINDOW", 2)
@@ -161,6 +167,7 @@ def test_text_is_read_window_by_window(small, monkeypatch):
     assert scored == [2, 4, 5]
 
 
+@pytest.mark.once
 def test_a_large_vocabulary_needs_no_scores_of_all_its_words(models, monkeypatch):
     """NumPy's memory, and the sizes of all that is multiplied."""
     model, vocabulary = models[LARGE], vocabulary_of(LARGE)
@@ -183,6 +190,7 @@ def test_a_large_vocabulary_needs_no_scores_of_all_its_words(models, monkeypatch
     assert peak < 64e6
 
 
+@pytest.mark.once
 def test_low_precision_models_have_a_float32_softmax():
     model = language_model(SMALL, dtype="mixed_bfloat16")
     vocabulary = vocabulary_of(SMALL)
@@ -193,6 +201,7 @@ def test_low_precision_models_have_a_float32_softmax():
     assert found == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.once
 def test_a_model_beyond_all_floats_has_an_infinite_perplexity(small):
     model, vocabulary = small, vocabulary_of(SMALL)
     model.softmax.kernel.assign(np.zeros((9, 4), "float32"))
@@ -204,6 +213,7 @@ def test_a_model_beyond_all_floats_has_an_infinite_perplexity(small):
     assert math.isnan(found["perplexity"])
 
 
+@pytest.mark.once
 def test_what_is_no_text_is_refused(small):
     model, vocabulary = small, vocabulary_of(SMALL)
     for nothing in ([], iter(())):
@@ -217,6 +227,7 @@ def test_what_is_no_text_is_refused(small):
         perplexity(model, SENTENCES, vocabulary, batch_size=0)
 
 
+@pytest.mark.once
 def test_a_perplexity_leaves_the_model_as_it_was(small):
     model, vocabulary = small, vocabulary_of(SMALL)
     before = [ops.convert_to_numpy(w) for w in model.variables]

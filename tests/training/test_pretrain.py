@@ -26,11 +26,6 @@ from keras_elmo.training.build import build_model, usable_negatives
 from keras_elmo.training.checkpoint import find_checkpoints, save_checkpoint
 from tests.training.conftest import SETTINGS, WORDS, sentences
 
-# Files, errors and logs are the same on all backends; torch compiles nothing.
-once = pytest.mark.skipif(
-    keras.backend.backend() != "torch", reason="the same on every backend: on torch"
-)
-
 
 def run(corpus, path, changes=None, **options):
     settings = {**SETTINGS, **(changes or {})}
@@ -85,6 +80,7 @@ def test_a_run_learns_and_goes_on_to_the_bit(corpus, held_out, tmp_path):
     )
 
 
+@pytest.mark.once
 def test_a_whole_run_beats_word_frequencies(corpus, held_out, tmp_path):
     model = run(corpus, tmp_path / "run", {"learning_rate": 0.03, "epochs": 6})
     text = sentences(12, seed=1)
@@ -107,7 +103,7 @@ def test_a_whole_run_beats_word_frequencies(corpus, held_out, tmp_path):
     assert_same_state(before, last_state(tmp_path / "run"))
 
 
-@once
+@pytest.mark.once
 def test_a_killed_run_goes_on(corpus, tmp_path):
     """After kill -9 the same command ends where an undisturbed run does."""
     text, path = tmp_path / "text.txt", tmp_path / "killed"
@@ -135,7 +131,7 @@ pretrain(corpus, {str(path)!r}, "tiny", {SETTINGS!r}, verbose=False, steps=10**6
     assert not (path / "checkpoints" / ".tmp-half").exists()
 
 
-@once
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:A checkpoint cannot be read:UserWarning")
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(corpus, tmp_path):
     run(corpus, tmp_path / "run", steps=8)
@@ -146,7 +142,7 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(corpus, tmp_path):
     assert_same_state(last_state(tmp_path / "whole"), last_state(tmp_path / "run"))
 
 
-@once
+@pytest.mark.once
 def test_a_full_disk_leaves_the_last_checkpoint(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "run", steps=4)
     before = last_state(tmp_path / "run")
@@ -166,6 +162,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(corpus, tmp_path, monkeypatch):
     assert len(list((tmp_path / "run" / "checkpoints").iterdir())) == 1
 
 
+@pytest.mark.once
 def test_a_loss_that_is_no_number_stops(corpus, tmp_path):
     changes = {"learning_rate": 1e30, "warmup_steps": 0, "clip_norm": None}
     changes |= {"optimizer": "adagrad", "schedule": "constant", "cell_clip": None}
@@ -179,7 +176,7 @@ def test_a_loss_that_is_no_number_stops(corpus, tmp_path):
     assert f"The last good checkpoint is `{last[-1]}`" in text
 
 
-@once
+@pytest.mark.once
 def test_weights_that_are_no_numbers_are_not_kept(corpus, tmp_path):
     model = run(corpus, tmp_path / "run", steps=4)
     model.softmax.bias.assign(np.full(len(corpus.vocabulary), np.inf, "float32"))
@@ -188,7 +185,7 @@ def test_weights_that_are_no_numbers_are_not_kept(corpus, tmp_path):
     assert len(find_checkpoints(tmp_path / "run" / "checkpoints")) == 1
 
 
-@once
+@pytest.mark.once
 def test_another_run_in_the_same_place_is_refused(corpus, tmp_path):
     run(corpus, tmp_path / "run", steps=4)
     with pytest.raises(ValueError, match="seed is 3, the run's is 0"):
@@ -205,7 +202,7 @@ def test_another_run_in_the_same_place_is_refused(corpus, tmp_path):
     assert len(log_of(tmp_path / "run")) == 2
 
 
-@once
+@pytest.mark.once
 @pytest.mark.filterwarnings("ignore:The vocabulary has 13 words:UserWarning")
 def test_a_small_vocabulary_takes_the_full_softmax(corpus, tmp_path):
     settings = settings_of("tiny", {"num_negatives": 13})
@@ -219,7 +216,7 @@ def test_a_small_vocabulary_takes_the_full_softmax(corpus, tmp_path):
     assert one == other
 
 
-@pytest.mark.parametrize("tied", [pytest.param(False, marks=once), pytest.param(True)])
+@pytest.mark.parametrize("tied", [pytest.param(False, marks=pytest.mark.once), True])
 def test_words_as_input(corpus, held_out, tmp_path, tied):
     changes = {"input_kind": "words", "tie_embeddings": tied, "dropout": 0.0}
     model = run(corpus, tmp_path / "run", changes, held_out=held_out, steps=8)
@@ -234,7 +231,8 @@ def test_words_as_input(corpus, held_out, tmp_path, tied):
     )
 
 
-@once
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore:The vocabulary is not sorted:UserWarning")
 def test_fine_tuning_with_a_vocabulary_that_grows(corpus, tmp_path):
     first = run(corpus, tmp_path / "first", {"learning_rate": 0.03, "epochs": 4})
     domain = [[*s[:2], "quark", *s[2:]] for s in sentences(60, seed=5)]
@@ -262,7 +260,7 @@ def test_fine_tuning_with_a_vocabulary_that_grows(corpus, tmp_path):
     assert keras_elmo.embed([WORDS], preset).shape == (1, len(WORDS), 12)
 
 
-@once
+@pytest.mark.once
 def test_a_model_of_other_sizes_cannot_be_started_from(corpus, tmp_path):
     run(corpus, tmp_path / "first", steps=1)
     with pytest.raises(ValueError, match="`hidden_dim` is 16, the model's is 12"):
@@ -274,14 +272,14 @@ def test_a_model_of_other_sizes_cannot_be_started_from(corpus, tmp_path):
         )
 
 
-@once
+@pytest.mark.once
 def test_training_ends_in_time(corpus, tmp_path):
     run(corpus, tmp_path / "run", {"epochs": 10_000}, seconds=0.0)
     run(corpus, tmp_path / "run", {"epochs": 10_000}, seconds=1.0)
     assert 0 < int(log_of(tmp_path / "run")[-1]["step"]) < 10_000
 
 
-@once
+@pytest.mark.once
 def test_no_generator_of_the_process_is_touched(corpus, tmp_path):
     import random
 
@@ -292,6 +290,7 @@ def test_no_generator_of_the_process_is_touched(corpus, tmp_path):
     assert random.random() == expected
 
 
+@pytest.mark.once
 def test_a_start_from_counts_has_the_perplexity_of_counts(corpus):
     settings = settings_of("tiny", {**SETTINGS, "dropout": 0.0})
     model = build_model(settings, corpus.vocabulary)

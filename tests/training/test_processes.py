@@ -70,12 +70,6 @@ def test_two_processes_have_the_losses_of_one(corpus, tmp_path):
     one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
     assert len(one) == 6
     np.testing.assert_allclose(two, one, rtol=1e-4)
-    # One process goes on with what two have begun.
-    pretrain(corpus, tmp_path / "one", "tiny", CHANGES, steps=8, verbose=False)
-    pretrain(corpus, tmp_path / "two", "tiny", CHANGES, steps=8, verbose=False)
-    np.testing.assert_allclose(
-        losses(tmp_path / "two"), losses(tmp_path / "one"), rtol=1e-4
-    )
 
 
 def test_wrong_numbers_of_processes_are_refused():
