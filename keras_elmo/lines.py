@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
@@ -37,6 +37,19 @@ def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
                 ) from None
             if on_bytes is not None:
                 on_bytes(len(raw))
+
+
+def read_sentences(
+    paths: Iterable[str | PathLike], tokenize: Callable[[str], list[str]]
+) -> Iterator[list[str]]:
+    """The tokens of each line of text files, but for lines that have none.
+
+    Args:
+        paths: the files, as `read_lines` reads them.
+        tokenize: text to tokens.
+    """
+    lines = (line for path in paths for line in read_lines(path))
+    return filter(None, map(tokenize, lines))
 
 
 def _whole(file, path):

@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_elmo import checks
 from keras_elmo.files import atomic_path
-from keras_elmo.lines import read_lines
+from keras_elmo.lines import read_lines, read_sentences
 from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE, UNKNOWN
 from keras_elmo.text.tokenizers import whitespace_tokenize
 
@@ -220,8 +220,7 @@ def build_vocabulary_from_files(
         min_count: as in `build_vocabulary`.
         max_size: as in `build_vocabulary`.
     """
-    sentences = (tokenize(line) for path in paths for line in read_lines(path))
-    return build_vocabulary(filter(None, sentences), min_count, max_size)
+    return build_vocabulary(read_sentences(paths, tokenize), min_count, max_size)
 
 
 def build_vocabulary_from_counts(

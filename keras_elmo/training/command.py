@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_elmo.data.corpus import Corpus
-from keras_elmo.lines import read_lines
+from keras_elmo.lines import read_sentences
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.text.tokenizers import get_tokenizer
 from keras_elmo.training.held_out import read_held_out
@@ -96,11 +96,9 @@ def evaluate(
 
     def sentences():
         nonlocal unknown
-        for path in files:
-            for line in read_lines(path):
-                if tokens := tokenize(line):
-                    unknown += sum(token not in vocabulary for token in tokens)
-                    yield tokens
+        for tokens in read_sentences(files, tokenize):
+            unknown += sum(token not in vocabulary for token in tokens)
+            yield tokens
 
     found = perplexity(model, sentences(), vocabulary, batch_size)
     return {**found, "unknown_tokens": unknown}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from os import PathLike
 
 from keras_elmo.data.corpus import Corpus
-from keras_elmo.lines import read_lines
+from keras_elmo.lines import read_sentences
 from keras_elmo.text.tokenizers import whitespace_tokenize
 
 
@@ -29,14 +29,11 @@ def read_held_out(
 
     def sentences():
         seen = 0
-        for path in paths:
-            for line in read_lines(path):
-                sentence = tokenize(line)
-                if seen >= tokens:
-                    return
-                seen += len(sentence)
-                if sentence:
-                    yield sentence
+        for sentence in read_sentences(paths, tokenize):
+            if seen >= tokens:
+                return
+            seen += len(sentence)
+            yield sentence
 
     found = list(sentences())
     if not found:
