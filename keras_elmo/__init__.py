@@ -19,7 +19,9 @@ from keras_elmo.layers import (
     BiLMSoftmax as BiLMSoftmax,
     CarriedState as CarriedState,
     CharacterCNN as CharacterCNN,
+    ElmoEmbedding as ElmoEmbedding,
     Highway as Highway,
+    LayerMixes as LayerMixes,
     LSTMStack as LSTMStack,
     ProjectedLSTM as ProjectedLSTM,
     RemoveSentenceMarkers as RemoveSentenceMarkers,
@@ -33,3 +35,5 @@ from keras_elmo.models import (
     Perplexity as Perplexity,
 )
 from keras_elmo.text import ElmoTokenizer as ElmoTokenizer, Vocabulary as Vocabulary
+from keras_elmo.text.elmo_preprocessor import ElmoPreprocessor as ElmoPreprocessor
+from keras_elmo.text.string_ids import StringIds as StringIds

@@ -7,6 +7,25 @@ import numpy as np
 NAMES = ("mix", "mean", "top", "all")
 
 
+def check_layers(layers, number=None):
+    """`layers`, or an error that says what may be chosen.
+
+    Args:
+        layers: "mix", "mean", "top", "all" or an index.
+        number: int, how many layers there are (L + 1), or None where not known yet.
+    """
+    is_index = isinstance(layers, Integral) and not isinstance(layers, bool)
+    if is_index and (number is None or -number <= layers < number):
+        return int(layers)
+    if isinstance(layers, str) and layers in NAMES:
+        return layers
+    to = "" if number is None else f" from 0 to {number - 1}"
+    raise ValueError(
+        f"`layers` must be one of {', '.join(map(repr, NAMES))} or a layer's "
+        f"index{to}. Received: layers={layers!r}."
+    )
+
+
 class LayerChoice:
     """Picks or sums the L + 1 layers of a sentence.
 
@@ -21,16 +40,11 @@ class LayerChoice:
 
     def __init__(self, layers, backbone):
         number = backbone.num_layers + 1
-        is_index = isinstance(layers, Integral) and not isinstance(layers, bool)
-        if not (is_index and -number <= layers < number) and layers not in NAMES:
-            raise ValueError(
-                f"`layers` must be one of {', '.join(map(repr, NAMES))} or a layer's "
-                f"index from 0 to {number - 1}. Received: layers={layers!r}."
-            )
+        layers = check_layers(layers, number)
         self.keeps_layers = layers == "all"
         self.number = number
         self.weights = None
-        if is_index or layers == "top":
+        if isinstance(layers, int) or layers == "top":
             self.weights = np.zeros(number, "float32")
             self.weights[number - 1 if layers == "top" else layers] = 1.0
         elif layers != "all":

@@ -38,13 +38,17 @@ REGISTERED_NAMES = {
     "CharacterCNN",
     "ElmoBackbone",
     "ElmoBiLM",
+    "ElmoEmbedding",
+    "ElmoPreprocessor",
     "Highway",
     "LSTMStack",
+    "LayerMixes",
     "Perplexity",
     "ProjectedLSTM",
     "RemoveSentenceMarkers",
     "SampledSoftmax",
     "ScalarMix",
+    "StringIds",
     "WordEmbedding",
 }
 # What users import: a name may be added, never removed.

@@ -7,7 +7,9 @@ from keras_elmo.layers.bilm_encoder import BiLMEncoder as BiLMEncoder
 from keras_elmo.layers.bilm_softmax import BiLMSoftmax as BiLMSoftmax
 from keras_elmo.layers.carried_state import CarriedState as CarriedState
 from keras_elmo.layers.character_cnn import CharacterCNN as CharacterCNN
+from keras_elmo.layers.elmo_embedding import ElmoEmbedding as ElmoEmbedding
 from keras_elmo.layers.highway import Highway as Highway
+from keras_elmo.layers.layer_mixes import LayerMixes as LayerMixes
 from keras_elmo.layers.lstm_stack import LSTMStack as LSTMStack
 from keras_elmo.layers.projected_lstm import ProjectedLSTM as ProjectedLSTM
 from keras_elmo.layers.remove_sentence_markers import (

@@ -23,6 +23,9 @@ class ScalarMix(keras.layers.Layer):
             that hold them. Computed in float32 whatever the dtype policy.
         initial_weights: floats of at least 0 that sum to 1, the weights after the
             softmax, or None for equal ones.
+        initial_gamma: float, the scale to start from.
+        learn_weights: bool. False keeps the weights as they are and learns gamma
+            alone.
         regularizer: keras regularizer of `s`, the weights before the softmax.
             bilm-tf's `l2_coef` is `keras.regularizers.L2(l2_coef)`.
 
@@ -50,7 +53,13 @@ class ScalarMix(keras.layers.Layer):
     """
 
     def __init__(
-        self, layer_norm=False, initial_weights=None, regularizer=None, **kwargs
+        self,
+        layer_norm=False,
+        initial_weights=None,
+        initial_gamma=1.0,
+        learn_weights=True,
+        regularizer=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         self.supports_masking = True
@@ -60,6 +69,8 @@ class ScalarMix(keras.layers.Layer):
             if initial_weights is None
             else checks.mix_weights("initial_weights", initial_weights)
         )
+        self.initial_gamma = float(initial_gamma)
+        self.learn_weights = bool(learn_weights)
         self.regularizer = keras.regularizers.get(regularizer)
 
     def build(self, input_shape):
@@ -82,14 +93,18 @@ class ScalarMix(keras.layers.Layer):
             initializer=lambda shape, dtype=None: ops.convert_to_tensor(values, dtype),
             regularizer=self.regularizer,
             autocast=False,
+            trainable=self.learn_weights,
         )
         self._gamma = self.add_weight(
-            name="gamma", shape=(), initializer="ones", autocast=False
+            name="gamma",
+            shape=(),
+            initializer=keras.initializers.Constant(self.initial_gamma),
+            autocast=False,
         )
 
     def call(self, inputs, mask=None):
         real = None if mask is None else mask[:, None, :, None]
-        weights = ops.softmax(ops.cast(self.scalars, "float32"))
+        weights = self._softmax()
         layers = ops.cast(inputs, "float32")
         if self.layer_norm:
             layers = self._normalize(layers, real)
@@ -98,6 +113,11 @@ class ScalarMix(keras.layers.Layer):
         if mask is not None:
             mixed = ops.where(mask[:, :, None], mixed, ops.zeros_like(mixed))
         return ops.cast(mixed, self.compute_dtype)
+
+    def _softmax(self):
+        scalars = ops.cast(self.scalars, "float32")
+        # Keras warns of a softmax over one number.
+        return ops.softmax(scalars) if scalars.shape[0] > 1 else ops.ones_like(scalars)
 
     def _normalize(self, layers, real):
         if real is None:
@@ -114,7 +134,7 @@ class ScalarMix(keras.layers.Layer):
     @property
     def mix_weights(self):
         """The weights after the softmax: NumPy float32, (num_layers + 1,), sum 1."""
-        return ops.convert_to_numpy(ops.softmax(ops.cast(self.scalars, "float32")))
+        return ops.convert_to_numpy(self._softmax())
 
     @property
     def gamma(self):
@@ -132,6 +152,8 @@ class ScalarMix(keras.layers.Layer):
         config.update(
             layer_norm=self.layer_norm,
             initial_weights=self.initial_weights,
+            initial_gamma=self.initial_gamma,
+            learn_weights=self.learn_weights,
             regularizer=keras.regularizers.serialize(self.regularizer),
         )
         return config

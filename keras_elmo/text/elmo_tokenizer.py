@@ -58,6 +58,20 @@ class ElmoTokenizer:
             vocabulary=backbone.vocabulary,
         )
 
+    @classmethod
+    def from_preset(cls, preset):
+        """The tokenizer of a preset directory.
+
+        Args:
+            preset: what `ElmoBackbone.from_preset` takes.
+
+        Raises:
+            ValueError: when its tokenizer.json does not hold what it should.
+        """
+        from keras_elmo.presets import load_tokenizer
+
+        return load_tokenizer(preset)
+
     def __call__(self, text: str) -> list[str]:
         return self._split(text)
 
@@ -65,19 +79,20 @@ class ElmoTokenizer:
         """Ids of tokens: int32, (tokens, C) for characters, (tokens,) for words."""
         if self.input_kind == "characters":
             return encode_tokens(tokens, self.max_characters_per_token)
-        return self._words().ids(tokens)
+        return self.words().ids(tokens)
 
     def encode_sentences(self, sentences) -> np.ndarray:
         """Ids of sentences, padded with 0: int32, (batch, T, C) or (batch, T)."""
         if self.input_kind == "characters":
             return encode_sentences(sentences, self.max_characters_per_token)
-        rows = [self._words().ids(sentence) for sentence in sentences]
+        rows = [self.words().ids(sentence) for sentence in sentences]
         ids = np.zeros((len(rows), max(map(len, rows), default=0)), "int32")
         for i, row in enumerate(rows):
             ids[i, : len(row)] = row
         return ids
 
-    def _words(self) -> Vocabulary:
+    def words(self) -> Vocabulary:
+        """The vocabulary, or an error that says where it comes from."""
         if self.vocabulary is None:
             raise ValueError(
                 "A model of word input needs its vocabulary to turn tokens into ids: "

@@ -121,3 +121,70 @@ def _encode(tokens, width):
     for marker, row in zip(markers, encode_tokens(markers, width), strict=True):
         ids = tf.where((tokens == marker)[:, None], row[None], ids)
     return ids
+
+
+class GraphEncoder:
+    """Strings to the ids a model reads, as `ElmoPreprocessor` makes them.
+
+    Args:
+        tokenizer: `ElmoTokenizer`; for words with its vocabulary.
+
+    Call arguments:
+        strings: string, (batch,) texts, (batch, T) tokens padded with "" at the end,
+            or a tf.RaggedTensor of tokens, (batch, None).
+        length: int, tokens a row; longer rows are cut. None for the longest row's.
+
+    Returns:
+        int32, (batch, T, C) for characters, (batch, T) for words; 0 where padded.
+    """
+
+    def __init__(self, tokenizer):
+        self._tokenizer = tokenizer
+        self._table = None
+        if tokenizer.input_kind == "words":
+            vocabulary = tokenizer.words()
+            # Built once, outside whatever function is being traced.
+            with tf.init_scope():
+                keys = tf.constant([t.encode("utf-8") for t in vocabulary.tokens])
+                ids = tf.constant(vocabulary.ids(vocabulary.tokens))
+                # A word that comes twice has one id, so that its rows agree.
+                self._table = tf.lookup.StaticHashTable(
+                    tf.lookup.KeyValueTensorInitializer(keys, ids),
+                    default_value=vocabulary.unknown_id,
+                )
+
+    def __call__(self, strings, length=None):
+        tokens = self._tokens(strings)
+        if length is not None:
+            tokens = tokens[:, :length]
+        if self._table is None:
+            ids = character_ids(tokens, self._tokenizer.max_characters_per_token)
+        else:
+            rows = tokens.with_values(self._table.lookup(tokens.values))
+            ids = rows.to_tensor(PADDING_ID)
+        if length is not None:
+            missing = length - tf.shape(ids)[1]
+            ids = tf.pad(ids, [[0, 0], [0, missing]] + [[0, 0]] * (ids.shape.rank - 2))
+            ids = tf.ensure_shape(ids, (None, length, *ids.shape[2:]))
+        return ids
+
+    def _tokens(self, strings):
+        """A tf.RaggedTensor of tokens, (batch, None)."""
+        if isinstance(strings, tf.RaggedTensor):
+            return strings
+        strings = tf.convert_to_tensor(strings)
+        if strings.dtype != tf.string or strings.shape.rank not in (1, 2):
+            raise TypeError(
+                "`strings` must be of dtype string, (batch,) texts or (batch, time) "
+                f"tokens. Received: {strings.dtype.name} of shape {strings.shape}."
+            )
+        if strings.shape.rank == 1:
+            if self._tokenizer.splitter == "unicode":
+                return unicode_tokenize(strings)
+            return whitespace_tokenize(strings)
+        # "" is padding behind the last token, and a token before it.
+        numbers = tf.range(1, tf.shape(strings)[1] + 1)[None]
+        is_token = tf.cast(tf.not_equal(strings, ""), numbers.dtype)
+        lengths = tf.reduce_max(tf.pad(numbers * is_token, [[0, 0], [1, 0]]), axis=1)
+        rows = tf.sequence_mask(lengths, tf.shape(strings)[1])
+        return tf.ragged.boolean_mask(strings, rows)

@@ -12,6 +12,7 @@ from keras_elmo.text import encode_sentences
 from tests.golden.support import (
     TOLERANCE,
     assert_real_tokens_close,
+    compiled,
     framed_ids,
     load,
     outputs_of,
@@ -295,6 +296,36 @@ def test_the_regularizer_equals_bilm_tf(models):
     )
     expected = stored["weight_layers/regularization"]
     np.testing.assert_allclose(to_arrays(mix.losses), expected, **TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "layers, layer_norm", [("mix", False), ("mix", True), ("top", False)]
+)
+def test_elmo_embedding_equals_weight_layers(models, cases, layers, layer_norm):
+    """bilm-tf's `weight_layers` as one layer of a model: ids in, the mixture out."""
+    stored = models.bilm_tf
+    gamma = stored["weight_layers/gamma"]
+    elmo = keras_elmo.ElmoEmbedding(
+        models.backbone,
+        layers=layers,
+        layer_norm=layer_norm,
+        mix_regularizer=float(stored["weight_layers/l2_coef"]),
+    )
+    elmo.build(None)
+    (mix,) = elmo.mixes.mixes
+    scalars = stored["weight_layers/W"] if layers == "mix" else np.zeros(1)
+    mix.scalars.assign(scalars)
+    mix._gamma.assign(np.reshape(gamma, ()))
+    losses = stored["weight_layers/regularization"] if layers == "mix" else []
+    np.testing.assert_allclose(to_arrays(elmo.losses), losses, **TOLERANCE)
+    kind = (
+        "mix_layer_norm" if layer_norm else {"top": "mix_top_only"}.get(layers, "mix")
+    )
+    run = compiled(elmo)
+    for case in ("padded_batch", "empty_sentence", "odd_characters"):
+        ids = encode_sentences(cases["stateless"][case])
+        (actual,) = to_arrays(run(keras.ops.convert_to_tensor(padded(ids, ROWS, TIME))))
+        check_mixture(actual, stored, f"{case}/{kind}", f"{case}/mask")
 
 
 @pytest.mark.parametrize("layer_norm", [False, True])

@@ -7,9 +7,11 @@ import unicodedata
 
 import hypothesis
 import hypothesis.strategies as st
+import keras
 import numpy as np
 import pytest
 
+import keras_elmo
 from keras_elmo.text import encode_sentences, unicode_tokenize, whitespace_tokenize
 
 if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
@@ -17,6 +19,7 @@ if os.environ.get("KERAS_BACKEND", "tensorflow") != "tensorflow":
 tf = pytest.importorskip("tensorflow")
 
 from keras_elmo.text import graph  # noqa: E402
+from tests.models_for_tests import character_backbone, word_backbone  # noqa: E402
 
 TEXTS = [
     "",
@@ -150,3 +153,62 @@ def test_the_table_holds_normal_forms_that_differ():
     """Nothing is normalised on either side: the table would not show it otherwise."""
     forms = {unicodedata.normalize(form, "é") for form in ("NFC", "NFD")}
     assert forms <= {token for row in TOKENS for token in row}
+
+
+@pytest.mark.parametrize("splitter", ["whitespace", "unicode"])
+@pytest.mark.parametrize("kind", ["characters", "words"])
+@pytest.mark.parametrize("length", [None, 3, 40])
+def test_a_graph_encodes_as_the_preprocessor_does(splitter, kind, length):
+    vocabulary = keras_elmo.Vocabulary(
+        ["<S>", "</S>", "<UNK>", "The", "bank", "a", "a"]
+    )
+    tokenizer = keras_elmo.ElmoTokenizer(splitter, kind, 10, vocabulary)
+    preprocessor = keras_elmo.ElmoPreprocessor(tokenizer, length)
+    texts = [text for text in TEXTS if "\x00" not in text]
+    expected = preprocessor(texts)
+    data = tf.data.Dataset.from_tensor_slices(texts).batch(len(texts))
+    ids, label = next(iter(data.map(lambda x: preprocessor(x, 1))))
+    np.testing.assert_array_equal(ids, expected)
+    assert int(label) == 1
+    if splitter == "whitespace":
+        rows = [text.split() for text in texts]
+        ragged = tf.ragged.constant(rows, dtype=tf.string, ragged_rank=1)
+        np.testing.assert_array_equal(preprocessor(ragged), expected)
+        np.testing.assert_array_equal(preprocessor(ragged.to_tensor()), expected)
+    one = preprocessor(tf.constant(texts[2]))
+    np.testing.assert_array_equal(one, preprocessor(texts[2]))
+
+
+def test_an_empty_string_is_padding_only_behind_the_last_token():
+    preprocessor = keras_elmo.ElmoPreprocessor()
+    table = [["a", "", "b", ""], ["", "", "", ""], ["c", "d", "", ""]]
+    expected = keras_elmo.text.encode_sentences([["a", "", "b"], [], ["c", "d"]])
+    tensor = preprocessor(tf.constant(table))
+    np.testing.assert_array_equal(tensor[:, :3], expected)
+    np.testing.assert_array_equal(tensor[:, 3:], 0)
+    np.testing.assert_array_equal(preprocessor(np.array(table)), expected)
+
+
+@pytest.mark.parametrize("kind", ["characters", "words"])
+def test_a_model_takes_strings_and_is_saved_with_its_words(kind, tmp_path):
+    backbone = character_backbone() if kind == "characters" else word_backbone()
+    backbone.trainable = False
+    sentences = [["the", "bank", "zzz"], ["river"], []]
+    expected = keras_elmo.embed(sentences, backbone)
+    texts = keras.Input((), dtype="string")
+    outputs = keras_elmo.ElmoEmbedding(backbone)(texts)
+    model = keras.Model(texts, outputs)
+    model.save(tmp_path / "model.keras")
+    strings = tf.constant([" ".join(tokens) for tokens in sentences])
+    for one in (model, keras.saving.load_model(tmp_path / "model.keras")):
+        vectors = one.predict(strings, verbose=0)
+        np.testing.assert_allclose(vectors, expected, atol=5e-6, rtol=1e-5)
+    tokens = keras.Input((None,), dtype="string")
+    table = tf.constant([["the", "bank", "zzz"], ["river", "", ""], ["", "", ""]])
+    model = keras.Model(tokens, keras_elmo.ElmoEmbedding(backbone)(tokens))
+    np.testing.assert_allclose(model(table), expected, atol=5e-6, rtol=1e-5)
+
+
+def test_numbers_are_no_strings():
+    with pytest.raises(TypeError, match="dtype string"):
+        graph.GraphEncoder(keras_elmo.ElmoTokenizer())(tf.constant([1.0]))
