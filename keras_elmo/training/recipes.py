@@ -156,7 +156,7 @@ _TINY = {
 RECIPES: dict[str, dict] = {
     "paper": {},
     "small": {**_SMALL, **_MODERN},
-    "tiny": {**_TINY, **_MODERN, "epochs": 4},
+    "tiny": {**_TINY, **_MODERN, "learning_rate": 4e-3, "epochs": 4},
     "small-paper": dict(_SMALL),
     "tiny-paper": {**_TINY, "epochs": 4},
 }
