@@ -10,11 +10,19 @@ from keras_elmo._requirements import require_backend as _require_backend
 _require_backend()
 
 # ruff: noqa: E402
-from keras_elmo import data as data, text as text, training as training
+from keras_elmo import (
+    data as data,
+    tasks as tasks,
+    text as text,
+    training as training,
+)
 from keras_elmo._version import __version__ as __version__
 from keras_elmo.embed import embed as embed, embed_iter as embed_iter
 from keras_elmo.layers import (
+    CRF as CRF,
     AddSentenceMarkers as AddSentenceMarkers,
+    Attend as Attend,
+    BidirectionalAttention as BidirectionalAttention,
     BiLMEncoder as BiLMEncoder,
     BiLMSoftmax as BiLMSoftmax,
     CarriedState as CarriedState,
@@ -23,15 +31,23 @@ from keras_elmo.layers import (
     Highway as Highway,
     LayerMixes as LayerMixes,
     LSTMStack as LSTMStack,
+    PoolTokens as PoolTokens,
     ProjectedLSTM as ProjectedLSTM,
     RemoveSentenceMarkers as RemoveSentenceMarkers,
     SampledSoftmax as SampledSoftmax,
     ScalarMix as ScalarMix,
+    SpanScores as SpanScores,
+    TokenAt as TokenAt,
     WordEmbedding as WordEmbedding,
 )
 from keras_elmo.models import (
     ElmoBackbone as ElmoBackbone,
     ElmoBiLM as ElmoBiLM,
+    ElmoPairClassifier as ElmoPairClassifier,
+    ElmoQuestionAnswering as ElmoQuestionAnswering,
+    ElmoTask as ElmoTask,
+    ElmoTextClassifier as ElmoTextClassifier,
+    ElmoTokenClassifier as ElmoTokenClassifier,
     Perplexity as Perplexity,
 )
 from keras_elmo.text import ElmoTokenizer as ElmoTokenizer, Vocabulary as Vocabulary

@@ -9,6 +9,15 @@ def received(name, value, rule):
     return f"`{name}` must be {rule}. Received: {name}={value!r}."
 
 
+def one_of(name, value, choices):
+    """`value`, or an error that names the choices."""
+    if value not in choices:
+        raise ValueError(
+            received(name, value, "one of " + ", ".join(map(repr, choices)))
+        )
+    return value
+
+
 def positive_int(name, value, minimum=1):
     """`value` as an int of at least `minimum`, or an error naming the argument."""
     rule = f"an integer of at least {minimum}"

@@ -20,7 +20,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Model = Annotated[str, typer.Option("--model", help="Preset directory.")]
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", help="Preset: a directory, a built-in name, hf://... or kaggle://..."
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -175,7 +180,7 @@ def pretrain(
         typer.Option(help="Text to take perplexities on; repeatable."),
     ] = None,
     init_from: Annotated[
-        Path | None, typer.Option(help="Preset whose weights to start from.")
+        str | None, typer.Option(help="Preset whose weights to start from.")
     ] = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Stop after this many steps in all.")
@@ -234,6 +239,74 @@ def evaluate(
 
     summary = run(files, model, batch_size=batch_size, tokenizer=tokenizer)
     _print_result(summary, as_json)
+
+
+@app.command("train-task")
+def train_task(
+    task: Annotated[
+        str,
+        typer.Argument(
+            metavar="TASK",
+            help="token-classifier, text-classifier, pair-classifier or "
+            "question-answering.",
+        ),
+    ],
+    train: Annotated[Path, typer.Option(help="Examples to learn from.")],
+    dev: Annotated[Path, typer.Option(help="Examples that choose the best epoch.")],
+    output: Annotated[Path, typer.Option(help=".keras file to make.")],
+    model: Annotated[
+        str | None, typer.Option(help="Preset of the biLM, or see --word-vectors.")
+    ] = None,
+    word_vectors: Annotated[
+        str | None,
+        typer.Option(help="In its place a file of word vectors, or: random."),
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Examples to score at the end.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Another setting; repeatable."
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+):
+    """Train a model of a task on ELMo's vectors, and save it as a .keras file.
+
+    Examples: CoNLL columns or CoNLL-U; TSV of text and label; TSV of two texts and a
+    label; JSON as SQuAD's.
+    """
+    _log_backend()
+    from keras_elmo.tasks.command import train_task as run
+
+    summary = run(
+        task,
+        train,
+        dev,
+        output,
+        model=model,
+        word_vectors=word_vectors,
+        test=test,
+        changes=changes or [],
+        overwrite=overwrite,
+    )
+    _print_result(summary, as_json)
+
+
+@app.command("plot-mix")
+def plot_mix(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=".keras file.")],
+    output: Annotated[Path, typer.Option(help=".png, .svg or .pdf file to make.")],
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+):
+    """Draw the weights that a model learned for ELMo's layers."""
+    _log_backend()
+    from keras_elmo.tasks.command import plot_mix as run
+
+    _print_result(run(model, output, overwrite=overwrite), as_json)
 
 
 def main():

@@ -24,6 +24,7 @@ from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.bilm_names import weights_of
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.models.elmo_backbone import VOCABULARY_FILE, ElmoBackbone
+from keras_elmo.preset_sources import resolve
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 from keras_elmo.text.vocabulary import Vocabulary
 
@@ -130,7 +131,7 @@ def load_backbone(preset, dtype=None):
     """Reads the `ElmoBackbone` of a preset directory.
 
     Args:
-        preset: path of the directory.
+        preset: what `ElmoBackbone.from_preset` takes.
         dtype: dtype policy, or None for the preset's own.
 
     Returns:
@@ -205,16 +206,27 @@ def count_stored(path):
 
 def preset_directory(preset):
     """The directory of a preset, or an error that says what was looked for."""
-    directory = Path(preset)
-    if (directory / CONFIG_FILE).is_file():
-        return directory
-    if directory.is_dir():
-        raise FileNotFoundError(
-            f"`{directory}` is not a preset: it has no {CONFIG_FILE}. A folder with "
-            "options.json and weights in .hdf5 is turned into one by "
-            "`keras-elmo convert`."
-        )
-    raise FileNotFoundError(
-        f"`preset` must be the path of a preset directory. Received: {str(preset)!r}, "
-        "and no such directory exists."
-    )
+    return resolve(preset)
+
+
+def load_tokenizer(preset):
+    """Reads the `ElmoTokenizer` of a preset, with its vocabulary where there is one.
+
+    Raises:
+        ValueError: when the file does not describe a tokenizer.
+    """
+    directory = preset_directory(preset)
+    path = directory / TOKENIZER_FILE
+    content = read_json(path)
+    content = content if isinstance(content, dict) else {}
+    config = content.get("config")
+    if not isinstance(config, dict) or content.get("class_name") != "ElmoTokenizer":
+        raise ValueError(f"`{path}` must describe an ElmoTokenizer.")
+    try:
+        tokenizer = ElmoTokenizer(**config)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`{path}` is not a valid configuration: {error}") from None
+    vocabulary = directory / ASSETS / VOCABULARY_FILE
+    if vocabulary.exists():
+        tokenizer.vocabulary = Vocabulary.read(vocabulary)
+    return tokenizer

@@ -75,7 +75,7 @@ def load_language_model(preset: str | PathLike, dtype=None, **options):
     """Reads the `ElmoBiLM` of a preset directory.
 
     Args:
-        preset: path of the directory.
+        preset: what `ElmoBackbone.from_preset` takes.
         dtype: dtype policy, or None for the preset's own.
         **options: further arguments of `ElmoBiLM`.
 

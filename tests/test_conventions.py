@@ -32,6 +32,17 @@ MAX_LINES = 400
 # Saved models name these: a class may be added, never renamed or removed.
 REGISTERED_NAMES = {
     "AddSentenceMarkers",
+    "Attend",
+    "BidirectionalAttention",
+    "CRF",
+    "ElmoPairClassifier",
+    "ElmoQuestionAnswering",
+    "ElmoTask",
+    "ElmoTextClassifier",
+    "ElmoTokenClassifier",
+    "PoolTokens",
+    "SpanScores",
+    "TokenAt",
     "BiLMEncoder",
     "BiLMSoftmax",
     "CarriedState",
@@ -59,6 +70,7 @@ PUBLIC_NAMES = {
     "data",
     "embed",
     "embed_iter",
+    "tasks",
     "text",
     "training",
 }

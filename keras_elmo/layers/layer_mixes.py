@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.dropout import seeded_dropout
 from keras_elmo.layer_choice import check_layers
 from keras_elmo.layers.scalar_mix import ScalarMix
+from keras_elmo.randomness import seeded_dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -126,6 +126,7 @@ class LayerMixes(keras.layers.Layer):
         number = input_shape[1]
         check_layers(self.layers, number)
         self._number = number
+        self.layers_shape = (number, None, input_shape[3])
         shape = (input_shape[0], self._rows(number), *input_shape[2:])
         for mix in self.mixes:
             mix.build(shape)

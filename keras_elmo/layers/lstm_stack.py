@@ -3,8 +3,8 @@
 import keras
 
 from keras_elmo import checks
-from keras_elmo.dropout import seeded_dropout
 from keras_elmo.layers.projected_lstm import ProjectedLSTM
+from keras_elmo.randomness import seeded_dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")

@@ -233,10 +233,12 @@ class ElmoBackbone(keras.Model):
 
     @classmethod
     def from_preset(cls, preset, dtype=None):
-        """The model of a preset directory that `save_to_preset` wrote.
+        """The model of a preset that `save_to_preset` wrote.
 
         Args:
-            preset: path of the directory.
+            preset: path of a directory, name of a built-in preset,
+                `hf://owner/name[@revision]`, or
+                `kaggle://owner/model/framework/variation[/version]`.
             dtype: dtype policy, or None for the preset's own.
 
         Returns:

@@ -4,11 +4,11 @@ import keras
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.dropout import seeded_dropout
 from keras_elmo.layers.bilm_softmax import BiLMSoftmax
 from keras_elmo.layers.carried_state import DIRECTIONS, CarriedState
 from keras_elmo.layers.sampled_softmax import SampledSoftmax
 from keras_elmo.models.perplexity import Perplexity
+from keras_elmo.randomness import seeded_dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -127,7 +127,7 @@ class ElmoBiLM(keras.Model):
         """The language model of a preset directory that has one.
 
         Args:
-            preset: path of the directory.
+            preset: what `ElmoBackbone.from_preset` takes.
             dtype: dtype policy, or None for the preset's own.
             **options: further arguments of `ElmoBiLM`: `batch_size`, `loss_scale`.
 

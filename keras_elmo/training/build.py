@@ -1,7 +1,5 @@
 """A run's model and optimizer, from its settings."""
 
-import contextlib
-import random
 import warnings
 
 import keras
@@ -9,6 +7,7 @@ import numpy as np
 
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
+from keras_elmo.randomness import seeded
 from keras_elmo.training.recipes import Settings
 
 # What a softmax' matrix is multiplied with that is not to disturb its bias.
@@ -22,22 +21,8 @@ def build_model(settings: Settings, vocabulary) -> ElmoBiLM:
         settings: `Settings`.
         vocabulary: `Vocabulary` of the targets, and of the inputs for word input.
     """
-    with _seeded(settings.seed):
+    with seeded(settings.seed):
         return _build_model(settings, vocabulary)
-
-
-@contextlib.contextmanager
-def _seeded(seed):
-    """Python's generator, from which Keras takes its seeds, as if it were new.
-
-    `keras.utils.set_random_seed` would leave every generator of the process changed.
-    """
-    state = random.getstate()
-    random.seed(seed)
-    try:
-        yield
-    finally:
-        random.setstate(state)
 
 
 def _build_model(settings, vocabulary):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 
+from keras_elmo.changes import split_changes
 from keras_elmo.data.corpus import Corpus
 from keras_elmo.lines import read_sentences
 from keras_elmo.models.elmo_bilm import ElmoBiLM
@@ -41,7 +42,7 @@ def pretrain(
     Returns:
         dict: the last line of the log, and where the model is.
     """
-    settings = settings_of(recipe, dict(map(_name_and_value, changes)))
+    settings = settings_of(recipe, split_changes(changes))
     corpus = Corpus.read(Path(corpus_dir))
     text = None
     if held_out:
@@ -56,13 +57,6 @@ def pretrain(
         seconds=seconds,
     )
     return {**last_row(run_dir), "preset": f"{run_dir}/{PRESET}"}
-
-
-def _name_and_value(text):
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise ValueError(f"`--set` must be NAME=VALUE. Received: {text!r}.")
-    return name.strip(), value.strip()
 
 
 def evaluate(

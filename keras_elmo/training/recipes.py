@@ -1,13 +1,10 @@
 """Settings of a pretraining run, and the recipes they come from."""
 
 import dataclasses
-import difflib
-import json
-import types
-import typing
 from collections.abc import Mapping
 
 from keras_elmo import checks
+from keras_elmo.changes import read_changes
 
 OPTIMIZERS = ("adagrad", "adamw", "lion")
 SCHEDULES = ("constant", "cosine")
@@ -98,9 +95,9 @@ class Settings:
     checkpoint_steps: int = 1000
 
     def __post_init__(self):
-        one_of("input_kind", self.input_kind, INPUTS)
-        one_of("optimizer", self.optimizer, OPTIMIZERS)
-        one_of("schedule", self.schedule, SCHEDULES)
+        checks.one_of("input_kind", self.input_kind, INPUTS)
+        checks.one_of("optimizer", self.optimizer, OPTIMIZERS)
+        checks.one_of("schedule", self.schedule, SCHEDULES)
         for name in (
             *("hidden_dim", "projection_dim", "num_layers", "batch_size", "unroll"),
             *("epochs", "log_steps", "evaluate_steps", "checkpoint_steps"),
@@ -115,14 +112,6 @@ class Settings:
             checks.positive_float(name, getattr(self, name))
         if self.tie_embeddings and self.input_kind != "words":
             raise ValueError("`tie_embeddings` needs `input_kind` words.")
-
-
-def one_of(name, value, choices):
-    """`value`, or an error that names the choices."""
-    if value not in choices:
-        rule = "one of " + ", ".join(map(repr, choices))
-        raise ValueError(checks.received(name, value, rule))
-    return value
 
 
 # What may differ when a run goes on: it changes no number.
@@ -174,45 +163,12 @@ def settings_of(recipe: str, changes: Mapping | None = None) -> Settings:
     Raises:
         ValueError: naming the recipe or setting, and what is near it.
     """
-    one_of("recipe", recipe, tuple(RECIPES))
+    checks.one_of("recipe", recipe, tuple(RECIPES))
     values = dict(RECIPES[recipe])
-    hints = typing.get_type_hints(Settings)
-    for name, value in (changes or {}).items():
-        if name not in hints:
-            near = difflib.get_close_matches(name, hints, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"There is no setting {name!r}.{hint} Settings: {', '.join(hints)}."
-            )
-        values[name] = _read(name, value, hints[name])
+    values.update(read_changes(Settings, changes or {}))
     if "char_cnn_filters" in values:
         values["char_cnn_filters"] = tuple(map(tuple, values["char_cnn_filters"]))
     return Settings(**values)
-
-
-def _read(name, value, hint):
-    """A setting's value in its type."""
-    kinds = [hint]
-    if isinstance(hint, types.UnionType):
-        kinds = [kind for kind in hint.__args__ if kind is not type(None)]
-        if value is None or (isinstance(value, str) and value.lower() == "none"):
-            return None
-    (kind,) = kinds
-    rule = {bool: "true or false", tuple: "[[width, number], ...]"}.get(
-        kind, f"of type {kind.__name__}"
-    )
-    if isinstance(value, str) and kind is not str:
-        try:
-            value = json.loads(value.lower() if kind is bool else value)
-        except json.JSONDecodeError:
-            raise ValueError(checks.received(name, value, rule)) from None
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if kind is tuple and isinstance(value, list):
-        value = tuple(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(checks.received(name, value, rule))
-    return value
 
 
 def to_json(settings: Settings) -> dict:

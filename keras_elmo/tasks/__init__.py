@@ -1,0 +1,1 @@
+"""Tasks: their files, batches, training, scores; see `TASKS`."""

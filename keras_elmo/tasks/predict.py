@@ -1,0 +1,117 @@
+"""What task models say of text: tags, classes, answers."""
+
+import numpy as np
+from keras import ops
+
+from keras_elmo.tasks.batches import TaskBatches
+from keras_elmo.tasks.encoding import encode
+from keras_elmo.tasks.squad import best_span, tokenize_with_offsets
+
+
+def run(model, inputs, batch_size=32):
+    """A model's outputs for every example.
+
+    Args:
+        model: a task model.
+        inputs: dict of inputs by name, as `TaskBatches` takes them.
+        batch_size: int.
+
+    Yields:
+        (rows, x, outputs) of each batch: the examples' numbers, and arrays whose first
+        `len(rows)` rows are theirs.
+    """
+    batches = TaskBatches(inputs, batch_size=batch_size)
+    for rows, index in zip(batches.plan, range(len(batches)), strict=True):
+        x = batches[index]
+        yield rows, x, model.predict_on_batch(x)
+
+
+def tag_rows(model, encoded, batch_size=32):
+    """The best tags of each sentence: list of int32 arrays, rows of `classes`."""
+    tags = [np.zeros(0, "int32")] * len(encoded.lengths)
+    for rows, _, scores in run(model, {"tokens": encoded}, batch_size):
+        lengths = encoded.lengths[rows]
+        mask = np.zeros(scores.shape[:2], bool)
+        for row, length in zip(mask, lengths, strict=False):
+            row[:length] = True
+        scores, mask = ops.convert_to_tensor(scores), ops.convert_to_tensor(mask)
+        best = ops.convert_to_numpy(model.decode(scores, mask))
+        for row, n, tagged in zip(rows, lengths, best, strict=False):
+            tags[row] = tagged[:n]
+    return tags
+
+
+def class_rows(model, inputs, batch_size=32):
+    """The scores of each text or pair: float32, (examples, classes)."""
+    encoded = next(iter(inputs.values()))
+    scores = np.zeros((len(encoded.lengths), len(model.classes)), "float32")
+    for rows, _, output in run(model, inputs, batch_size):
+        scores[rows] = output[: len(rows)]
+    return scores
+
+
+def spans(model, inputs, batch_size=32):
+    """The best span of each text: list of (first token, last token), None for none."""
+    lengths = inputs["context"].lengths
+    found: list = [None] * len(lengths)
+    for rows, _, output in run(model, inputs, batch_size):
+        start, end = (np.asarray(output[name]) for name in ("start", "end"))
+        for i, row in enumerate(rows):
+            if n := lengths[row]:
+                found[row] = best_span(
+                    start[i, :n], end[i, :n], model.max_answer_tokens
+                )
+    return found
+
+
+def predict_tags(model, sentences, batch_size=32):
+    """See `ElmoTokenClassifier.predict_tags`."""
+    rows = tag_rows(model, encode(model, _tokens(model, sentences)), batch_size)
+    return [[model.classes[tag] for tag in row] for row in rows]
+
+
+def predict_classes(model, texts, batch_size=32):
+    """See `ElmoTextClassifier.predict_classes`; `texts` by the input's name."""
+    inputs = {
+        name: np.asarray(values, "int32")
+        if name.endswith("_target")
+        else encode(model, _tokens(model, values))
+        for name, values in texts.items()
+    }
+    scores = class_rows(model, inputs, batch_size)
+    return [model.classes[best] for best in scores.argmax(axis=-1)]
+
+
+def predict_answers(model, questions, contexts, batch_size=32):
+    """See `ElmoQuestionAnswering.answer`."""
+    questions, contexts = list(questions), list(contexts)
+    if len(questions) != len(contexts):
+        raise ValueError(
+            f"`contexts` must be one a question (={len(questions)}). Received: "
+            f"{len(contexts)}."
+        )
+    split = [tokenize_with_offsets(text, model.tokenizer) for text in contexts]
+    asked = [tokenize_with_offsets(text, model.tokenizer)[0] for text in questions]
+    inputs = {
+        "question": encode(model, asked),
+        "context": encode(model, [tokens for tokens, _ in split]),
+    }
+    return [
+        answer_text(text, offsets, span)
+        for text, (_, offsets), span in zip(
+            contexts, split, spans(model, inputs, batch_size), strict=True
+        )
+    ]
+
+
+def answer_text(text, offsets, span):
+    """The part of a text from one token to another; "" for no span."""
+    if span is None:
+        return ""
+    return text[offsets[span[0]][0] : offsets[span[1]][1]]
+
+
+def _tokens(model, sentences):
+    """Texts split as the model's preprocessor does; token lists as they are."""
+    split = model.preprocessor.tokenizer
+    return [split(s) if isinstance(s, str) else s for s in sentences]

@@ -1,0 +1,142 @@
+"""Training of a task model: epochs until the held-out score falls."""
+
+import keras
+import numpy as np
+
+from keras_elmo.layers import ElmoEmbedding
+from keras_elmo.randomness import seeded
+from keras_elmo.tasks.batches import TaskBatches
+from keras_elmo.tasks.encoding import (
+    can_store_layers,
+    copy_weights,
+    encode,
+    on_stored_layers,
+)
+
+
+def build_model(task, train, settings, model=None, embedding=None, vocabulary=None):
+    """A task's model with new weights, which the settings' seed decides.
+
+    Args:
+        task: one of `TASKS`' values.
+        train: `Examples`, whose classes are learned.
+        settings: `TaskSettings`.
+        model: `ElmoBackbone` or preset, or None for `embedding`.
+        embedding: `keras.layers.Embedding`, for vectors that know no context.
+        vocabulary: `Vocabulary` of `embedding`.
+    """
+    dtype = None if settings.dtype == "float32" else settings.dtype
+    with seeded(settings.seed):
+        if model is not None:
+            embedding = ElmoEmbedding(
+                model,
+                num_mixes=settings.num_mixes,
+                layers=settings.layers,
+                layer_norm=settings.layer_norm,
+                dropout=settings.elmo_dropout,
+                mix_regularizer=settings.mix_regularizer or None,
+                trainable_backbone=settings.fine_tune,
+                tokenizer=settings.tokenizer,
+                dtype=dtype,
+            )
+        return task.build(
+            embedding, train, settings, vocabulary=vocabulary, dtype=dtype
+        )
+
+
+class Fitting:
+    """Trains a task model, an epoch at a time, and keeps the best weights.
+
+    Where the biLM is held still its layers are computed once, and the model that is
+    trained stands behind them; the weights go back at the end.
+
+    Args:
+        task: one of `TASKS`' values.
+        model: what `build_model` made.
+        train: `Examples`.
+        dev: `Examples`, whose score ends the training.
+        settings: `TaskSettings`.
+        log: function of a line of text, called once an epoch; None for silence.
+        stored: dict that keeps a biLM's layers of examples from one `Fitting` to the
+            next of the same biLM, or None.
+    """
+
+    def __init__(self, task, model, train, dev, settings, log=None, stored=None):
+        self.task, self.model, self.settings = task, model, settings
+        self.log = log or (lambda line: None)
+        self.stored = {} if stored is None else stored
+        with seeded(settings.seed):
+            self.trained = on_stored_layers(model) if can_store_layers(model) else model
+        self.dev = dev
+        self.dev_inputs = self.encode(dev)
+        self.batches = TaskBatches(
+            self.encode(train),
+            task.targets(model, train),
+            batch_size=settings.batch_size,
+            seed=settings.seed,
+        )
+        self.history: list[dict] = []
+
+    def encode(self, examples):
+        """A model's inputs of examples."""
+        return {
+            name: np.asarray(values, "int32")
+            if name.endswith("_target")
+            else self._encode(name, values)
+            for name, values in examples.texts.items()
+        }
+
+    def _encode(self, name, sentences):
+        if self.trained is self.model:
+            return encode(self.model, sentences)
+        key = name, id(sentences)
+        if key not in self.stored:
+            # The sentences are kept with it, so that no other list gets their id.
+            self.stored[key] = encode(self.trained, sentences), sentences
+        return self.stored[key][0]
+
+    def score(self, examples, inputs=None):
+        """The scores of examples by the weights of now: dict."""
+        inputs = self.encode(examples) if inputs is None else inputs
+        return self.task.score(self.trained, inputs, examples, self.settings.batch_size)
+
+    def run(self):
+        """Trains to the end.
+
+        Returns:
+            dict: the scores on `dev` of the best epoch, which the model then has the
+            weights of, "epoch", its number, and "epochs", how many there were.
+
+        Raises:
+            ArithmeticError: when the loss is no number, naming the epoch.
+        """
+        settings, metric = self.settings, self.task.metric(self.model)
+        optimizer = keras.optimizers.Adam(
+            settings.adam_learning_rate, global_clipnorm=settings.clip_norm
+        )
+        self.trained.compile(optimizer=optimizer)
+        best: dict = {}
+        kept = None
+        for epoch in range(1, settings.epochs + 1):
+            (loss,) = self.trained.fit(
+                self.batches, epochs=1, verbose=0, shuffle=False
+            ).history["loss"]
+            if not np.isfinite(loss):
+                raise ArithmeticError(
+                    f"The loss is {loss} in epoch {epoch}, at a learning rate of "
+                    f"{settings.adam_learning_rate:g}. A lower one may help: "
+                    "--set learning_rate=..."
+                )
+            scores = self.score(self.dev, self.dev_inputs)
+            self.history.append({"epoch": epoch, "loss": float(loss), **scores})
+            told = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
+            self.log(f"epoch {epoch}  loss {loss:.4f}  {told}")
+            if not best or scores[metric] > best[metric]:
+                best = {**scores, "epoch": epoch}
+                kept = self.trained.get_weights()
+            elif epoch - best["epoch"] >= settings.patience:
+                break
+        self.trained.set_weights(kept)
+        if self.trained is not self.model:
+            copy_weights(self.trained, self.model)
+        return {**best, "epochs": len(self.history)}
