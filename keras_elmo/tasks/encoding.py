@@ -1,6 +1,7 @@
 """A task's sentences as what its model reads, kept so that a batch costs little."""
 
 import numpy as np
+from keras import ops
 
 from keras_elmo.embed import embed_iter
 from keras_elmo.layers import ElmoEmbedding, LayerMixes
@@ -107,7 +108,8 @@ def copy_weights(source, target):
         if one.shape != other.shape:
             raise ValueError(f"{one.path} {one.shape} is not {other.path}.")
     for one, other in pairs:
-        other.assign(one)
+        # By way of the host: JAX would share the array, and delete it with the twin's.
+        other.assign(np.array(ops.convert_to_numpy(one)))
 
 
 def _own_weights(model):

@@ -60,7 +60,8 @@ def _split(tag):
     """Prefix and label of a tag; a tag without a prefix is outside of any span."""
     prefix, dash, label = tag.partition("-")
     prefix = _SAME.get(prefix, prefix)
-    return (prefix, label) if dash and prefix in "BIES" and prefix else ("O", "")
+    is_span = dash and prefix in ("B", "I", "E", "S")
+    return (prefix, label) if is_span else ("O", "")
 
 
 def _is_end(previous, current):
