@@ -67,7 +67,7 @@ def _read_kind(value, kind):
     if isinstance(value, str) and kind is not str:
         try:
             value = json.loads(value.lower() if kind is bool else value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):  # no JSON, or more than can be read
             return None
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)

@@ -295,6 +295,29 @@ def train_task(
     _print_result(summary, as_json)
 
 
+@app.command()
+def export(
+    model: Annotated[str, typer.Argument(metavar="PRESET", help="Preset of a biLM.")],
+    output: Annotated[
+        Path, typer.Option(help="Directory of versions; the next one is made in it.")
+    ],
+    output_format: Annotated[str, typer.Option("--format", help="saved_model.")] = (
+        "saved_model"
+    ),
+    tokenizer: Annotated[
+        str, typer.Option(help="whitespace or unicode, how `strings` are split.")
+    ] = "whitespace",
+    as_json: AsJson = False,
+):
+    """Export a biLM for TF Serving, with the names of google/elmo."""
+    _log_backend()
+    from keras_elmo.export import export_saved_model
+
+    if output_format != "saved_model":
+        raise ValueError(f"`--format` must be saved_model. Received: {output_format}.")
+    _print_result(export_saved_model(model, output, tokenizer), as_json)
+
+
 @app.command("plot-mix")
 def plot_mix(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help=".keras file.")],

@@ -10,15 +10,17 @@ def scan(step, state, inputs):
         tf.TensorArray(x.dtype, time, element_shape=x.shape[1:]).unstack(x)
         for x in inputs
     ]
+    # One more than there are steps: nothing at all cannot be stacked where the
+    # compiler does not know the shape of a step.
     outputs = tf.TensorArray(
-        state[0].dtype, time, element_shape=state[0].shape, name="outputs"
-    )
+        state[0].dtype, time + 1, element_shape=state[0].shape, name="outputs"
+    ).write(0, state[0])
 
     def body(i, outputs, *state):
         new = step(list(state), [array.read(i) for array in arrays])
         # A step may know its shapes better than the state it began with.
         new = [tf.ensure_shape(n, s.shape) for n, s in zip(new, state, strict=True)]
-        return i + 1, outputs.write(i, new[0]), *new
+        return i + 1, outputs.write(i + 1, new[0]), *new
 
     _, outputs, *state = tf.while_loop(
         lambda i, *_: i < time,
@@ -27,4 +29,4 @@ def scan(step, state, inputs):
         # XLA can differentiate a loop only when it knows where it ends.
         maximum_iterations=time,
     )
-    return state, outputs.stack()
+    return state, outputs.stack()[1:]

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.backend import scan
+from keras_elmo.backend import max_over, scan
 
 # Of a move that is forbidden. Not infinite: its gradient would not be a number.
 _FORBIDDEN = -1e4
@@ -23,7 +23,8 @@ class CRF(keras.layers.Layer):
         constraints: None, or dict of nested lists of bool, as
             `keras_elmo.tasks.tags.allowed_transitions` makes it: "transitions"
             (num_tags, num_tags), "start" and "end" (num_tags,), False where a move
-            must not be. It has no odds then, in training as in decoding.
+            must not be. It has no odds then, in training as in decoding, as long as
+            scores are far from 10,000, which is what it costs.
         regularizer: keras regularizer of the transitions.
 
     Call arguments:
@@ -87,7 +88,9 @@ class CRF(keras.layers.Layer):
 
     def _scores(self, name):
         """The weights of moves, far below all others where they are forbidden."""
-        weight = ops.convert_to_tensor(getattr(self, f"_{name}"))
+        # Not the variable: on TensorFlow, Keras takes what is added to one for a bias
+        # where it can be squeezed to one axis, as for a batch of one sentence.
+        weight = getattr(self, f"_{name}").value
         if self._costs[name] is None:
             return weight
         return weight + ops.convert_to_tensor(self._costs[name], "float32")
@@ -105,8 +108,10 @@ class CRF(keras.layers.Layer):
         """
         emissions = ops.cast(emissions, "float32")
         mask = ops.cast(mask, "bool")
-        _, last = self._forward(emissions, mask, ops.logsumexp)
-        normalizer = ops.logsumexp(last + self._scores("end"), axis=-1)
+        # One-hot on torch refuses what is no tag, behind the real tokens too.
+        tags = ops.where(mask, tags, ops.zeros_like(tags))
+        _, last = self._forward(emissions, mask)
+        normalizer = _log_sum_exp(last + self._scores("end"), axis=-1)
         score = self._score(emissions, tags, ops.cast(mask, "float32"))
         any_token = ops.any(mask, axis=-1)
         return ops.where(any_token, normalizer - score, ops.zeros_like(score))
@@ -125,13 +130,13 @@ class CRF(keras.layers.Layer):
             score = score + ops.matmul(tag, self._scores(name)[:, None])[:, 0]
         return score
 
-    def _forward(self, emissions, mask, combine):
+    def _forward(self, emissions, mask):
         """Each tag's score with all that leads to it: every step's, and the last."""
         transitions = self._scores("transitions")
 
         def step(state, inputs):
             (alpha,), (emission, real, first) = state, inputs
-            led = combine(alpha[:, :, None] + transitions, axis=1)
+            led = _log_sum_exp(alpha[:, :, None] + transitions, axis=1)
             new = ops.where(first, alpha, led) + emission
             return [ops.where(real, new, alpha)]
 
@@ -171,7 +176,7 @@ class CRF(keras.layers.Layer):
             (_, alpha), (emission, real, first) = state, inputs
             moves = alpha[:, :, None] + transitions
             came_from = ops.cast(ops.argmax(moves, axis=1), "int32")
-            new = ops.where(first, alpha, ops.max(moves, axis=1)) + emission
+            new = ops.where(first, alpha, max_over(moves, axis=1)) + emission
             stays = ops.logical_or(first, ops.logical_not(real))
             return [
                 ops.where(stays, same, came_from),
@@ -207,13 +212,13 @@ class CRF(keras.layers.Layer):
         """
         emissions = ops.cast(emissions, "float32")
         mask = ops.cast(mask, "bool")
-        alphas, _ = self._forward(emissions, mask, ops.logsumexp)
+        alphas, _ = self._forward(emissions, mask)
         transitions = self._scores("transitions")
 
         def step(state, inputs):
             (beta,), (emission, real, _) = state, inputs
             follows = transitions + (emission + beta)[:, None, :]
-            return [ops.where(real, ops.logsumexp(follows, axis=2), beta)]
+            return [ops.where(real, _log_sum_exp(follows, axis=2), beta)]
 
         end = self._row("end", emissions)
         steps = [ops.flip(x, axis=0) for x in self._steps(emissions, mask)]
@@ -221,7 +226,7 @@ class CRF(keras.layers.Layer):
         betas = ops.flip(ops.concatenate([end[None], betas], axis=0)[:-1], axis=0)
         scores = ops.swapaxes(alphas + betas, 0, 1)
         # By hand: Keras warns of a softmax over one tag.
-        odds = ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
+        odds = ops.exp(scores - _log_sum_exp(scores, axis=-1)[..., None])
         return ops.where(mask[:, :, None], odds, ops.zeros_like(odds))
 
     def compute_mask(self, inputs, mask=None):
@@ -240,12 +245,20 @@ class CRF(keras.layers.Layer):
         return config
 
 
+def _log_sum_exp(x, axis):
+    """`keras.ops.logsumexp` for a batch of nothing too, which Keras' refuses."""
+    largest = ops.stop_gradient(max_over(x, axis))
+    parts = ops.exp(x - ops.expand_dims(largest, axis))
+    return largest + ops.log(ops.sum(parts, axis=axis))
+
+
 def _shape(nested):
-    shape = []
-    while isinstance(nested, list | tuple):
-        shape.append(len(nested))
-        nested = nested[0] if nested else None
-    return tuple(shape)
+    """Sizes of nested lists, None for lists of unlike sizes."""
+    if not isinstance(nested, list | tuple):
+        return ()
+    shapes = {_shape(part) for part in nested}
+    inner = shapes.pop() if len(shapes) == 1 else ()
+    return None if shapes or inner is None else (len(nested), *inner)
 
 
 def _costs(allowed):

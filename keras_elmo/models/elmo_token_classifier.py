@@ -43,7 +43,8 @@ class ElmoTokenClassifier(ElmoTask):
     Returns:
         float32, (batch, time, classes): scores before the softmax (or the CRF).
 
-    `fit` takes int32 `y`, (batch, time): rows of `classes`, -1 where padded.
+    `fit` takes int32 `y`, (batch, time): rows of `classes`, -1 where padded; without a
+    CRF also where any other token does not count.
 
     Reference: Peters et al. 2018, section 4 (named entities: LSTMs and a CRF).
 

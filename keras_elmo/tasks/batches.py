@@ -23,6 +23,9 @@ class TaskBatches(keras.utils.PyDataset):
         seed: int, of the order, a new one each epoch; None for the order by length.
 
     Yields `x`, or (x, y): `y` is -1 where padded.
+
+    Raises:
+        ValueError: when inputs and targets are not of as many examples.
     """
 
     def __init__(self, inputs, targets=None, batch_size=32, seed=None, **kwargs):
@@ -32,6 +35,7 @@ class TaskBatches(keras.utils.PyDataset):
         self.targets = targets
         self.seed = seed
         self._epoch = 0
+        self._check_numbers()
         times = {
             name: np.array([bucket(n) for n in encoded.lengths], int)
             for name, encoded in inputs.items()
@@ -43,11 +47,30 @@ class TaskBatches(keras.utils.PyDataset):
             times = {"first": longest, "second": longest}
         self._times = times
         keys = np.stack(list(times.values()), axis=1)
-        _, group = np.unique(keys, axis=0, return_inverse=True)
+        distinct, group = np.unique(keys, axis=0, return_inverse=True)
         self._groups = [
-            np.flatnonzero(group.reshape(-1) == g) for g in range(group.max() + 1)
+            np.flatnonzero(group.reshape(-1) == g) for g in range(len(distinct))
         ]
         self.plan = self._make_plan()
+
+    def _check_numbers(self):
+        """Refuses inputs and targets that are not of one number of examples."""
+        numbers = {
+            name: len(encoded if isinstance(encoded, np.ndarray) else encoded.lengths)
+            for name, encoded in self.inputs.items()
+        }
+        if isinstance(self.targets, dict):
+            numbers.update(
+                {f"target {name}": len(y) for name, y in self.targets.items()}
+            )
+        elif self.targets is not None:
+            numbers["targets"] = len(self.targets)
+        if len(set(numbers.values())) > 1:
+            told = ", ".join(f"{name}: {number}" for name, number in numbers.items())
+            raise ValueError(
+                "`inputs` and `targets` must be of as many examples each. Received: "
+                f"{told}."
+            )
 
     def _make_plan(self):
         """Rows of each batch of an epoch."""

@@ -18,6 +18,7 @@ from keras_elmo.tasks.word_vectors import embedding_from_word_vectors, random_em
 from keras_elmo.text.vocabulary import build_vocabulary
 
 RANDOM = "random"
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def train_task(
@@ -65,6 +66,15 @@ def train_task(
         for name, path in {"train": train, "dev": dev, "test": test}.items()
         if path is not None
     }
+    for name, path in {"dev": dev, "test": test}.items():
+        if (
+            name in examples
+            and examples[name].texts.keys() != examples["train"].texts.keys()
+        ):
+            raise ValueError(
+                f"`{path}` and `{train}` must both mark a token of each text, or "
+                "neither."
+            )
     with atomic_path(output, overwrite=overwrite) as temporary:
         embedding, vocabulary = None, None
         if word_vectors is not None:
@@ -76,13 +86,13 @@ def train_task(
         )
         log = (lambda line: print(line, file=sys.stderr)) if verbose else None
         fitting = Fitting(kind, made, examples["train"], examples["dev"], settings, log)
-        best = fitting.run()
+        scores = {"dev": fitting.run()}
+        if "test" in examples:
+            scores["test"] = fitting.score(examples["test"])
         made.save(temporary)
     summary: dict = {f"{name}_examples": len(found) for name, found in examples.items()}
-    summary.update({f"dev_{name}": value for name, value in best.items()})
-    if "test" in examples:
-        scores = fitting.score(examples["test"])
-        summary.update({f"test_{name}": value for name, value in scores.items()})
+    for part, found in scores.items():
+        summary.update({f"{part}_{name}": value for name, value in found.items()})
     for elmo in elmo_layers(made):
         if elmo.gamma is not None:
             weights = elmo.mix_weights
@@ -140,11 +150,18 @@ def plot_mix(model: str | PathLike, output: str | PathLike, overwrite: bool = Fa
 
     Returns:
         dict: the weights and gamma of each mix, by its name.
+
+    Raises:
+        ValueError: when `output` ends otherwise, or the model has no mix.
     """
     from keras_elmo.tasks.plot_mix import draw_mixes
 
-    mixes = {}
-    for elmo in elmo_layers(keras.saving.load_model(model)):
+    if Path(output).suffix.lower() not in PICTURES:
+        rule = f"a file that ends in one of {', '.join(PICTURES)}"
+        raise ValueError(checks.received("output", str(output), rule))
+    mixes: dict[str, dict] = {}
+    # What two models inside share is one mix.
+    for elmo in dict.fromkeys(elmo_layers(keras.saving.load_model(model))):
         weights, gamma = elmo.mix_weights, elmo.gamma
         if weights is None:
             continue
@@ -152,6 +169,8 @@ def plot_mix(model: str | PathLike, output: str | PathLike, overwrite: bool = Fa
             weights, gamma = [weights], [gamma]
         for i, (row, scale) in enumerate(zip(weights, gamma, strict=True)):
             name = elmo.name if len(weights) == 1 else f"{elmo.name} {i + 1}"
+            while name in mixes:  # models inside may use one name twice
+                name += "'"
             mixes[name] = {"weights": row.tolist(), "gamma": scale}
     if not mixes:
         raise ValueError(f"`{model}` holds no mix of ELMo's layers.")

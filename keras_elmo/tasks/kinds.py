@@ -166,6 +166,8 @@ class QuestionAnsweringTask:
     def read(self, path, settings):
         """The `Examples` of a file."""
         questions = read_squad(path)
+        if not questions:
+            raise ValueError(f"`{path}` holds no question with an answer.")
         split = {
             text: tokenize_with_offsets(text, settings.tokenizer)
             for text in {q.context for q in questions}

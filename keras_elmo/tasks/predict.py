@@ -1,7 +1,7 @@
 """What task models say of text: tags, classes, answers."""
 
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
 from keras_elmo.tasks.batches import TaskBatches
 from keras_elmo.tasks.encoding import encode
@@ -19,11 +19,18 @@ def run(model, inputs, batch_size=32):
     Yields:
         (rows, x, outputs) of each batch: the examples' numbers, and arrays whose first
         `len(rows)` rows are theirs.
+
+    Raises:
+        FloatingPointError: when a score is NaN or infinite: there is no best of such.
     """
     batches = TaskBatches(inputs, batch_size=batch_size)
     for rows, index in zip(batches.plan, range(len(batches)), strict=True):
         x = batches[index]
-        yield rows, x, model.predict_on_batch(x)
+        outputs = model.predict_on_batch(x)
+        # `not (...)` also refuses NaN; -inf stands where a text has no token.
+        if not all((output < np.inf).all() for output in tree.flatten(outputs)):
+            raise FloatingPointError("The model's scores are NaN or infinite.")
+        yield rows, x, outputs
 
 
 def tag_rows(model, encoded, batch_size=32):
@@ -113,5 +120,7 @@ def answer_text(text, offsets, span):
 
 def _tokens(model, sentences):
     """Texts split as the model's preprocessor does; token lists as they are."""
+    if isinstance(sentences, str):  # its letters would pass for texts
+        raise TypeError(f"Texts must come in a list. Received: {sentences[:80]!r}.")
     split = model.preprocessor.tokenizer
     return [split(s) if isinstance(s, str) else s for s in sentences]

@@ -3,6 +3,9 @@
 import dataclasses
 
 from keras_elmo import checks
+from keras_elmo.models.elmo_text_classifier import POOLINGS
+from keras_elmo.tasks.tags import SCHEMES
+from keras_elmo.text.tokenizers import get_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +72,18 @@ class TaskSettings:
         checks.positive_float("clip_norm", self.clip_norm)
         if self.learning_rate is not None:
             checks.positive_float("learning_rate", self.learning_rate)
+        # Before files and a biLM are read, not behind.
+        checks.fraction("dropout", self.dropout)
+        checks.fraction("elmo_dropout", self.elmo_dropout)
+        if not 0 <= self.mix_regularizer < float("inf"):
+            raise ValueError(
+                checks.received(
+                    "mix_regularizer", self.mix_regularizer, "a number of at least 0"
+                )
+            )
+        checks.one_of("kind", self.kind, POOLINGS)
+        checks.one_of("scheme", self.scheme, (None, *SCHEMES))
+        get_tokenizer(self.tokenizer)
 
     @property
     def adam_learning_rate(self):

@@ -3,9 +3,13 @@
 A tag is "O", or a prefix, "-" and a label: "B-" begins a span, "I-" goes on, "E-" (or
 "L-") ends it, "S-" (or "U-") is one of a single token.
 
-The rules and the score are those of the shared tasks' conlleval. Written here because
-the libraries do not serve: seqeval has no wheel, and nervaluate counts each sequence
-that breaks its scheme in a way of its own.
+The rules and the score are those of the shared tasks' conlleval for "B-" and "I-".
+conlleval knows no "S-" and begins no span at a "B-" right behind an "E-" of the same
+label; here both begin one, so that tags score as they do once written in IOB2.
+
+Written here because the libraries do not serve: seqeval has no wheel, and nervaluate
+1.2.1, whose strict score is the same for "B-" and "I-", refuses "S-" and a span that
+"E-" begins.
 """
 
 from collections.abc import Iterable, Sequence

@@ -108,7 +108,7 @@ class Fitting:
             weights of, "epoch", its number, and "epochs", how many there were.
 
         Raises:
-            ArithmeticError: when the loss is no number, naming the epoch.
+            ArithmeticError: when the loss or a score is no number, naming the epoch.
         """
         settings, metric = self.settings, self.task.metric(self.model)
         optimizer = keras.optimizers.Adam(
@@ -122,12 +122,12 @@ class Fitting:
                 self.batches, epochs=1, verbose=0, shuffle=False
             ).history["loss"]
             if not np.isfinite(loss):
-                raise ArithmeticError(
-                    f"The loss is {loss} in epoch {epoch}, at a learning rate of "
-                    f"{settings.adam_learning_rate:g}. A lower one may help: "
-                    "--set learning_rate=..."
-                )
-            scores = self.score(self.dev, self.dev_inputs)
+                raise self._diverged(f"The loss is {loss}", epoch)
+            try:
+                scores = self.score(self.dev, self.dev_inputs)
+            except FloatingPointError:
+                # The epoch's last step, which no loss has seen.
+                raise self._diverged("Scores are NaN or infinite", epoch) from None
             self.history.append({"epoch": epoch, "loss": float(loss), **scores})
             told = "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
             self.log(f"epoch {epoch}  loss {loss:.4f}  {told}")
@@ -139,4 +139,14 @@ class Fitting:
         self.trained.set_weights(kept)
         if self.trained is not self.model:
             copy_weights(self.trained, self.model)
+        else:
+            # Adam's slots would make a saved model three times as large.
+            self.model.optimizer, self.model.compiled = None, False
         return {**best, "epochs": len(self.history)}
+
+    def _diverged(self, what, epoch):
+        return ArithmeticError(
+            f"{what} in epoch {epoch}, at a learning rate of "
+            f"{self.settings.adam_learning_rate:g}. A lower one may help: "
+            "--set learning_rate=..."
+        )

@@ -153,6 +153,11 @@ class GraphEncoder:
                     default_value=vocabulary.unknown_id,
                 )
 
+    @property
+    def resources(self):
+        """What a SavedModel has to keep track of: the table of words, if any."""
+        return [] if self._table is None else [self._table]
+
     def __call__(self, strings, length=None):
         tokens = self._tokens(strings)
         if length is not None:

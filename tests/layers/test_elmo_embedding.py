@@ -35,6 +35,7 @@ def fit(model, ids=IDS):
     model.fit(ids, np.ones(ids.shape[:2], "int32"), batch_size=len(ids), verbose=0)
 
 
+@pytest.mark.once
 def test_vectors_are_those_of_embed():
     backbone = character_backbone(mix_weights=[0.2, 0.3, 0.5], gamma=1.5)
     for layers in ("mix", "mean", "top", "all", 0):
@@ -108,6 +109,7 @@ def test_a_frozen_bilm_is_the_same_in_fit_as_in_predict():
     assert model.fit(IDS, vectors, **options).history["loss"][0] > 1e-6
 
 
+@pytest.mark.once
 def test_fine_tuning_trains_the_bilm():
     backbone = character_backbone()
     elmo = ElmoEmbedding(backbone, trainable_backbone=True)
@@ -121,6 +123,7 @@ def test_fine_tuning_trains_the_bilm():
     assert np.mean(changed) > 0.8
 
 
+@pytest.mark.once
 def test_what_is_frozen_stays_so_when_the_model_is_not():
     elmo = ElmoEmbedding(character_backbone())
     model = tagger(elmo)
@@ -133,6 +136,7 @@ def test_what_is_frozen_stays_so_when_the_model_is_not():
     assert len(model.trainable_weights) == 2
 
 
+@pytest.mark.once
 def test_a_mix_that_is_held_still_does_not_move():
     weights = [0.0, 1.0, 0.0]
     elmo = ElmoEmbedding(
@@ -143,6 +147,7 @@ def test_a_mix_that_is_held_still_does_not_move():
     np.testing.assert_allclose(elmo.mix_weights, weights, atol=1e-7)
 
 
+@pytest.mark.once
 def test_masks_are_carried():
     inputs = keras.Input((None, CHARACTERS), dtype="int32")
     one, two = ElmoEmbedding(character_backbone(), num_mixes=2)(inputs)
@@ -153,6 +158,7 @@ def test_masks_are_carried():
     assert_all_close(model(longer[:2]), model(IDS[:2]), 1e-6, 1e-6)
 
 
+@pytest.mark.once
 def test_sentence_markers_are_kept_where_the_bilm_keeps_them():
     backbone = character_backbone(keep_boundaries=True)
     inputs = keras.Input((None, CHARACTERS), dtype="int32")
@@ -187,6 +193,7 @@ def test_two_layers_of_one_bilm_share_it_after_a_reload(tmp_path):
     assert_all_equal(to_arrays(loaded(IDS)), to_arrays(model(IDS)))
 
 
+@pytest.mark.once
 def test_two_layers_of_two_bilms_keep_theirs(tmp_path):
     inputs = keras.Input((None, CHARACTERS), dtype="int32")
     layers = [ElmoEmbedding(character_backbone()) for _ in range(2)]
@@ -196,6 +203,7 @@ def test_two_layers_of_two_bilms_keep_theirs(tmp_path):
     assert_all_equal(to_arrays(loaded(IDS)), to_arrays(model(IDS)))
 
 
+@pytest.mark.once
 def test_word_input_and_its_vocabulary_are_saved(tmp_path):
     backbone = word_backbone()
     ids = np.array([[4, 5, 0], [3, 6, 7]], "int32")
@@ -208,6 +216,7 @@ def test_word_input_and_its_vocabulary_are_saved(tmp_path):
     assert_all_equal(to_arrays(loaded(ids)), to_arrays(model(ids)))
 
 
+@pytest.mark.once
 def test_a_clone_has_the_same_parts():
     model = tagger(ElmoEmbedding(character_backbone(), layer_norm=True))
     clone = keras.models.clone_model(model)
@@ -217,6 +226,7 @@ def test_a_clone_has_the_same_parts():
     assert len(clone.trainable_weights) == len(model.trainable_weights)
 
 
+@pytest.mark.once
 def test_the_config_holds_every_argument():
     arguments = {
         "num_mixes": 2,
@@ -257,6 +267,7 @@ def test_mixed_precision_is_near_float32(dtype):
     assert np.isfinite(elmo.mix_weights).all()
 
 
+@pytest.mark.once
 def test_a_preset_is_loaded(tmp_path):
     backbone = character_backbone(mix_weights=[0.2, 0.3, 0.5], gamma=2.0)
     backbone.save_to_preset(tmp_path / "preset")
@@ -267,6 +278,7 @@ def test_a_preset_is_loaded(tmp_path):
     np.testing.assert_allclose(to_arrays(elmo(IDS))[0], expected, atol=1e-6)
 
 
+@pytest.mark.once
 def test_what_is_no_bilm_is_refused():
     with pytest.raises(TypeError, match="`backbone` must be"):
         ElmoEmbedding(keras.layers.Dense(3))

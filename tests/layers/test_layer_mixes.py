@@ -112,17 +112,20 @@ def test_what_is_held_still_stays_so_when_the_model_is_not():
         ({"dropout": 1.0}, "dropout"),
     ],
 )
+@pytest.mark.once
 def test_arguments_that_contradict_are_refused(arguments, named):
     with pytest.raises(ValueError, match=named):
         LayerMixes(**arguments)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("arguments", [{"layers": 3}, {"initial_mix_weights": [1.0]}])
 def test_other_layers_than_named_are_refused(arguments):
     with pytest.raises(ValueError, match=r"layers|initial_weights"):
         LayerMixes(**arguments).build(LAYERS.shape)
 
 
+@pytest.mark.once
 def test_weights_are_asked_for_too_early():
     with pytest.raises(ValueError, match="when it is first called"):
         LayerMixes(name="mixes").mix_weights  # noqa: B018

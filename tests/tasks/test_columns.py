@@ -96,11 +96,14 @@ def test_what_is_wrong_is_named_by_its_line(tmp_path, content, name, error):
 COUNTS = {
     "ud_english_ewt/en_ewt-ud-train.conllu": (12_544, 204_577),
     "ud_english_ewt/en_ewt-ud-dev.conllu": (2_001, 25_147),
+    "ud_english_ewt/en_ewt-ud-test.conllu": (2_077, 25_094),
     "conll2000/train.txt": (8_936, 211_727),
     "conll2000/test.txt": (2_012, 47_377),
     "wnut17/wnut17train.conll": (3_394, 62_730),
     "wnut17/emerging.dev.conll": (1_009, 15_733),
     "wnut17/emerging.test.annotated": (1_287, 23_394),
+    # Without its 145 -DOCSTART- lines.
+    "wikigold/wikigold.conll.txt": (1_696, 39_007),
 }
 
 

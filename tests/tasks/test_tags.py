@@ -117,6 +117,20 @@ def test_scores_are_those_worked_by_hand():
     assert accuracy(true, told) == 4 / 7
 
 
+def test_a_scheme_does_not_change_the_score():
+    """Figures of nervaluate 1.2.1 (strict) and of conlleval 2004-01-26 for IOB2."""
+    true = [["B-X", "I-X", "B-X", "O"], ["I-Y", "B-Y", "I-X"]]
+    told = [["B-X", "I-X", "I-X", "O"], ["B-Y", "I-Y", "B-X"]]
+    # Wanted (0, 2), (2, 3) X; (0, 1), (1, 2) Y, (2, 3) X. Told 3, right (2, 3) X.
+    for scheme in ("IOB2", "IOBES"):
+        scores = span_scores(
+            [to_scheme(tags, scheme) for tags in true],
+            [to_scheme(tags, scheme) for tags in told],
+        )
+        assert (scores["precision"], scores["recall"]) == (1 / 3, 1 / 5)
+        assert scores["f1"] == pytest.approx(1 / 4)
+
+
 def test_nothing_to_divide_by_is_zero():
     assert span_scores([], [])["f1"] == 0.0
     assert span_scores([["O"]], [["O"]])["f1"] == 0.0

@@ -1,0 +1,106 @@
+"""The graphs of a SavedModel: text in, vectors or labels out. TensorFlow only."""
+
+try:
+    import tensorflow as tf
+except ImportError as error:
+    raise ImportError(
+        "A SavedModel is written by TensorFlow: pip install 'keras-elmo[tensorflow]'."
+    ) from error
+
+from pathlib import Path
+
+import keras
+from tensorflow.core.protobuf import saved_model_pb2
+
+from keras_elmo.layer_choice import LayerChoice
+from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
+from keras_elmo.text.graph import GraphEncoder
+
+STRINGS = tf.TensorSpec((None,), tf.string, "strings")
+TOKENS = tf.TensorSpec((None, None), tf.string, "tokens")
+LENGTHS = tf.TensorSpec((None,), tf.int32, "sequence_len")
+
+
+def write_saved_model(model, path, tokenizer=None):
+    """Writes a SavedModel directory; see `keras_elmo.export.export_saved_model`.
+
+    Returns:
+        dict: "signatures" and "custom_ops".
+    """
+    functions, resources = backbone_signatures(model, tokenizer or "whitespace")
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    for resource in resources:
+        archive.track(resource)
+    # The first one becomes "serving_default".
+    for name, (function, specs) in functions.items():
+        archive.add_endpoint(name, function, input_signature=specs)
+    archive.write_out(str(path), verbose=False)
+    return {"signatures": list(functions), "custom_ops": custom_ops(path)}
+
+
+def backbone_signatures(backbone, tokenizer):
+    """A biLM's signatures by name: (function, specs of its inputs); and its tables."""
+    encode = GraphEncoder(ElmoTokenizer.of(backbone, tokenizer))
+    weights = LayerChoice("mix", backbone).weights
+    assert weights is not None  # only "all" has none
+
+    def outputs(ids):
+        layers = backbone(ids, training=False)
+        is_token = tf.not_equal(ids, 0)
+        if backbone.input_kind == "characters":
+            is_token = tf.reduce_any(is_token, axis=-1)
+        lengths = tf.reduce_sum(tf.cast(is_token, tf.int32), axis=1)
+        layers = [tf.cast(layer, tf.float32) for layer in layers]
+        mixed = tf.add_n([w * x for w, x in zip(weights, layers, strict=True)])
+        count = tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None]
+        named = {"word_emb": layers[0][..., : backbone.projection_dim]}
+        for number, layer in enumerate(layers[1:], 1):
+            named[f"lstm_outputs{number}"] = layer
+        named["elmo"] = mixed
+        named["default"] = tf.reduce_sum(mixed, axis=1) / count
+        named["sequence_len"] = lengths
+        return named
+
+    def default(strings):
+        return outputs(encode(strings))
+
+    def tokens(tokens, sequence_len):
+        lengths = tf.clip_by_value(sequence_len, 0, tf.shape(tokens)[1])
+        rows = tf.ragged.boolean_mask(
+            tokens, tf.sequence_mask(lengths, tf.shape(tokens)[1])
+        )
+        named = outputs(encode(rows))
+        # As long as what came in, whatever the longest sentence is.
+        missing = tf.shape(tokens)[1] - tf.shape(named["elmo"])[1]
+        behind = tf.stack([[0, 0], [0, missing], [0, 0]])
+        return {
+            name: tf.pad(value, behind) if value.shape.rank == 3 else value
+            for name, value in named.items()
+        }
+
+    if backbone.input_kind == "characters":
+        width = backbone.max_characters_per_token
+        ids = tf.TensorSpec((None, None, width), tf.int32, "character_ids")
+    else:
+        ids = tf.TensorSpec((None, None), tf.int32, "token_ids")
+    functions = {
+        "default": (default, [STRINGS]),
+        "tokens": (tokens, [TOKENS, LENGTHS]),
+        ids.name: (outputs, [ids]),
+    }
+    return functions, encode.resources
+
+
+def custom_ops(path):
+    """Names of a SavedModel's ops that are not TensorFlow's own, sorted."""
+    content = saved_model_pb2.SavedModel()
+    content.ParseFromString((Path(path) / "saved_model.pb").read_bytes())
+    used, functions = set(), set()
+    for graph in content.meta_graphs:
+        nodes = list(graph.graph_def.node)
+        for function in graph.graph_def.library.function:
+            functions.add(function.signature.name)
+            nodes += function.node_def
+        used |= {node.op for node in nodes}
+    return sorted(op for op in used - functions if not hasattr(tf.raw_ops, op))
