@@ -297,7 +297,9 @@ def train_task(
 
 @app.command()
 def export(
-    model: Annotated[str, typer.Argument(metavar="PRESET", help="Preset of a biLM.")],
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Preset, or .keras of a task model.")
+    ],
     output: Annotated[
         Path, typer.Option(help="Directory of versions; the next one is made in it.")
     ],
@@ -305,11 +307,11 @@ def export(
         "saved_model"
     ),
     tokenizer: Annotated[
-        str, typer.Option(help="whitespace or unicode, how `strings` are split.")
-    ] = "whitespace",
+        str | None, typer.Option(help="whitespace or unicode, how texts are split.")
+    ] = None,
     as_json: AsJson = False,
 ):
-    """Export a biLM for TF Serving, with the names of google/elmo."""
+    """Export a model for TF Serving, with the names of google/elmo."""
     _log_backend()
     from keras_elmo.export import export_saved_model
 

@@ -1,4 +1,4 @@
-"""A biLM as a SavedModel, from any backend.
+"""A biLM or a task model as a SavedModel, from any backend.
 
 TensorFlow writes it. Where another backend runs, a process of its own loads the model
 on TensorFlow and exports it there.
@@ -18,6 +18,7 @@ import keras
 from keras_elmo import checks
 from keras_elmo.files import atomic_path
 from keras_elmo.models.elmo_backbone import ElmoBackbone
+from keras_elmo.models.elmo_task import ElmoTask
 from keras_elmo.text.tokenizers import get_tokenizer
 
 _VERSION = re.compile(r"[0-9]+")
@@ -43,12 +44,23 @@ def export_saved_model(
     (batch, 2 P), and `sequence_len`. Padded positions are 0. "serving_default" is
     "default".
 
+    A task model has "default", strings in, labels and odds out:
+
+    - tagger: `strings` to `tokens`, `labels` (batch, time) padded with "",
+      `probabilities` (batch, time, classes; a CRF's marginals) and `sequence_len`; and
+      "tokens", as above.
+    - text classifier: `strings` to `label` (batch,), `probabilities` (batch, classes)
+      and `classes`; pair classifier: the same from `first` and `second`, and where
+      tokens are marked `first_target` and `second_target`.
+    - question answering: `question` and `context` to `answer`, `start` and `end`, the
+      tokens it goes from and to (-1 for an empty context), and `score`, its log odds.
+
     Args:
-        model: `ElmoBackbone`, or a preset.
+        model: `ElmoBackbone`, a preset, a task model, or the path of a `.keras` file.
         output: the directory that holds the versions `1`, `2`, ...; made where there is
             none.
         tokenizer: "whitespace" (TensorFlow's own ops only) or "unicode" (TF Text's ops,
-            which TF Serving has); None for "whitespace".
+            which TF Serving has); None for a task model's own, else "whitespace".
 
     Returns:
         dict: "directory", "version", "signatures", and "custom_ops", the ops that are
@@ -82,9 +94,14 @@ def next_version(output):
 
 def _loaded(model):
     if isinstance(model, str | PathLike):
-        model = ElmoBackbone.from_preset(model)
+        is_file = str(model).endswith(".keras")
+        load = keras.saving.load_model if is_file else ElmoBackbone.from_preset
+        model = load(model)
+    if isinstance(model, ElmoTask):
+        return model
     if not isinstance(model, ElmoBackbone):
-        raise ValueError(checks.received("model", model, "an ElmoBackbone or a preset"))
+        rule = "an ElmoBackbone, a preset, a task model or a .keras file of one"
+        raise ValueError(checks.received("model", model, rule))
     if model.keep_boundaries:
         raise ValueError(
             "`model` must give a vector a token: its biLM keeps the sentence markers "
@@ -110,8 +127,12 @@ print(json.dumps(saved_model._write(saved_model._loaded(model), path, tokenizer)
 def _write_elsewhere(model, path, tokenizer):
     """Exports in a process that runs on TensorFlow."""
     with tempfile.TemporaryDirectory() as folder:
-        stored = f"{folder}/preset"
-        model.save_to_preset(stored)
+        if isinstance(model, ElmoTask):
+            stored = f"{folder}/model.keras"
+            model.save(stored)
+        else:
+            stored = f"{folder}/preset"
+            model.save_to_preset(stored)
         done = subprocess.run(
             [sys.executable, "-c", _CHILD, json.dumps([stored, str(path), tokenizer])],
             env={

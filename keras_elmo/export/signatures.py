@@ -12,7 +12,9 @@ from pathlib import Path
 import keras
 from tensorflow.core.protobuf import saved_model_pb2
 
+from keras_elmo.export.task_signatures import task_signatures
 from keras_elmo.layer_choice import LayerChoice
+from keras_elmo.models.elmo_task import ElmoTask
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 from keras_elmo.text.graph import GraphEncoder
 
@@ -27,7 +29,10 @@ def write_saved_model(model, path, tokenizer=None):
     Returns:
         dict: "signatures" and "custom_ops".
     """
-    functions, resources = backbone_signatures(model, tokenizer or "whitespace")
+    if isinstance(model, ElmoTask):
+        functions, resources = task_signatures(model, tokenizer)
+    else:
+        functions, resources = backbone_signatures(model, tokenizer or "whitespace")
     archive = keras.export.ExportArchive()
     archive.track(model)
     for resource in resources:

@@ -60,6 +60,23 @@ def unicode_tokenize(strings):
     Raises:
         ImportError: when TF Text is not installed.
     """
+    return unicode_tokenize_with_offsets(strings)[0]
+
+
+def unicode_tokenize_with_offsets(strings):
+    """As `unicode_tokenize`, and where each token stands.
+
+    Args:
+        strings: string, (batch,), UTF-8.
+
+    Returns:
+        tf.RaggedTensors (batch, None): tokens, the byte each begins at and the byte it
+        ends before; and the strings these are bytes of: those that came in with white
+        space on both sides of every ideograph, and in place of NUL.
+
+    Raises:
+        ImportError: when TF Text is not installed.
+    """
     try:
         import tensorflow_text
     except ImportError as error:
@@ -72,11 +89,12 @@ def unicode_tokenize(strings):
     # Ideographs are letters too: set apart, none can be part of a longer word.
     apart = tf.strings.regex_replace(apart, f"([{_IDEOGRAPH}])", r" \1 ")
     # Every token is a "delimiter" that is kept; white space is one that is not.
-    return tensorflow_text.regex_split(
+    tokens, begins, ends = tensorflow_text.regex_split_with_offsets(
         apart,
         delim_regex_pattern=rf"{_WORD}|[{_SPACE}]+|[^{_SPACE}]",
         keep_delim_regex_pattern=rf"{_WORD}|[^{_SPACE}]",
     )
+    return tokens, begins, ends, apart
 
 
 def character_ids(tokens, max_characters_per_token=50, lengths=None):
@@ -159,7 +177,7 @@ class GraphEncoder:
         return [] if self._table is None else [self._table]
 
     def __call__(self, strings, length=None):
-        tokens = self._tokens(strings)
+        tokens = self.tokens(strings)
         if length is not None:
             tokens = tokens[:, :length]
         if self._table is None:
@@ -173,8 +191,13 @@ class GraphEncoder:
             ids = tf.ensure_shape(ids, (None, length, *ids.shape[2:]))
         return ids
 
-    def _tokens(self, strings):
-        """A tf.RaggedTensor of tokens, (batch, None)."""
+    @property
+    def splitter(self):
+        """How texts are split: "whitespace" or "unicode"."""
+        return self._tokenizer.splitter
+
+    def tokens(self, strings):
+        """The tokens of strings in any form: tf.RaggedTensor, (batch, None)."""
         if isinstance(strings, tf.RaggedTensor):
             return strings
         strings = tf.convert_to_tensor(strings)

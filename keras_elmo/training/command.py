@@ -83,6 +83,10 @@ def evaluate(
         ValueError: when there is no sentence, or the preset has no language model.
     """
     tokenize = get_tokenizer(tokenizer)
+    for path in files:
+        # Not after the model was loaded, which may take minutes.
+        with open(path, "rb"):
+            pass
     model = ElmoBiLM.from_preset(preset)
     vocabulary = model.backbone.vocabulary
     assert vocabulary is not None  # a language model is not saved without one
