@@ -88,7 +88,7 @@ class TaskBatches(keras.utils.PyDataset):
         return plan
 
     def on_epoch_end(self):
-        """Goes on to the next epoch's order."""
+        """Goes on to the next order. Keras calls this when `fit` begins, too."""
         self._epoch += 1
         self.plan = self._make_plan()
 

@@ -87,8 +87,11 @@ def train_task(
         log = (lambda line: print(line, file=sys.stderr)) if verbose else None
         fitting = Fitting(kind, made, examples["train"], examples["dev"], settings, log)
         scores = {"dev": fitting.run()}
+        # What is told is what the file scores.
+        if fitting.trained is not made:
+            scores["dev"].update(fitting.score_model(examples["dev"]))
         if "test" in examples:
-            scores["test"] = fitting.score(examples["test"])
+            scores["test"] = fitting.score_model(examples["test"])
         made.save(temporary)
     summary: dict = {f"{name}_examples": len(found) for name, found in examples.items()}
     for part, found in scores.items():

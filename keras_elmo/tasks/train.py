@@ -79,10 +79,13 @@ class Fitting:
 
     def encode(self, examples):
         """A model's inputs of examples."""
+        return self._inputs(examples, self._encode)
+
+    def _inputs(self, examples, encode):
         return {
             name: np.asarray(values, "int32")
             if name.endswith("_target")
-            else self._encode(name, values)
+            else encode(name, values)
             for name, values in examples.texts.items()
         }
 
@@ -99,6 +102,14 @@ class Fitting:
         """The scores of examples by the weights of now: dict."""
         inputs = self.encode(examples) if inputs is None else inputs
         return self.task.score(self.trained, inputs, examples, self.settings.batch_size)
+
+    def score_model(self, examples):
+        """The scores of examples by the model itself, whatever was stored: dict.
+
+        Stored layers are float16, in which a close call may go the other way.
+        """
+        inputs = self._inputs(examples, lambda name, texts: encode(self.model, texts))
+        return self.task.score(self.model, inputs, examples, self.settings.batch_size)
 
     def run(self):
         """Trains to the end.

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 
+from tests.models_for_tests import character_backbone
+
 THINGS = ["dog", "cat", "river", "bank", "house"]
 DEEDS = ["sees", "likes", "builds"]
 # Settings with which a run takes about a second.
@@ -84,3 +86,23 @@ def write_files(folder, task, **options):
         text = WRITERS[task](sentences(number, seed), **options)
         paths[part].write_text(text, encoding="utf-8")
     return paths
+
+
+def save_preset(path):
+    """A preset of random weights; the path."""
+    backbone = character_backbone()
+    # Larger weights than Keras starts from: words differ, and a run learns in seconds.
+    drawn = np.random.default_rng(0)
+    backbone.set_weights(
+        [
+            drawn.normal(0.0, 0.5, w.shape).astype(w.dtype)
+            for w in backbone.get_weights()
+        ]
+    )
+    backbone.save_to_preset(path)
+    return path
+
+
+def names(folder):
+    """The names of what lies in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
