@@ -28,6 +28,8 @@ class ElmoPairClassifier(ElmoTask):
             word in its two contexts.
         rnn_dim: int, units of an LSTM in each direction.
         dropout: float in [0, 1), before the LSTMs and the dense layers.
+        tokenizer: "whitespace" or "unicode", how texts are split for a
+            `keras.layers.Embedding`; an `ElmoEmbedding` has its own.
         vocabulary: `Vocabulary` of a `keras.layers.Embedding`, for text.
         dtype: dtype policy.
         name: str.
@@ -67,6 +69,7 @@ class ElmoPairClassifier(ElmoTask):
         targets=False,
         rnn_dim=128,
         dropout=0.3,
+        tokenizer="whitespace",
         vocabulary=None,
         dtype=None,
         name=None,
@@ -123,6 +126,7 @@ class ElmoPairClassifier(ElmoTask):
             "targets": bool(targets),
             "rnn_dim": rnn_dim,
             "dropout": dropout,
+            "tokenizer": tokenizer,
         }
         super().__init__(
             inputs,
@@ -131,6 +135,7 @@ class ElmoPairClassifier(ElmoTask):
             arguments,
             vocabulary,
             name=name,
+            dtype=dtype,
             trainable=trainable,
         )
         self.classes = classes

@@ -110,6 +110,7 @@ class ElmoQuestionAnswering(ElmoTask):
             arguments,
             vocabulary,
             name=name,
+            dtype=dtype,
             trainable=trainable,
         )
         self.max_answer_tokens = max_answer_tokens

@@ -33,8 +33,10 @@ class ElmoTask(keras.Model):
     """
 
     def __init__(self, inputs, outputs, embedding, arguments, vocabulary, **kwargs):
-        trainable = kwargs.pop("trainable", True)
+        trainable, dtype = kwargs.pop("trainable", True), kwargs.pop("dtype", None)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        if dtype is not None:  # a functional model passes over the argument
+            self.dtype_policy = dtype
         if not trainable:  # True would thaw what is frozen inside
             self.trainable = False
         self.embedding = embedding
@@ -72,7 +74,8 @@ class ElmoTask(keras.Model):
         if isinstance(self.embedding, ElmoEmbedding):
             backbone, splitter = self.embedding.backbone, self.embedding.tokenizer
             return ElmoPreprocessor.of(backbone, splitter)
-        tokenizer = ElmoTokenizer(input_kind="words", vocabulary=self._vocabulary)
+        splitter = self._arguments.get("tokenizer", "whitespace")
+        tokenizer = ElmoTokenizer(splitter, "words", vocabulary=self._vocabulary)
         return ElmoPreprocessor(tokenizer)
 
     def get_config(self):

@@ -30,6 +30,8 @@ class ElmoTextClassifier(ElmoTask):
             second one reads both, and four sums over its tokens are classified.
         rnn_dim: int, units of an LSTM in each direction.
         dropout: float in [0, 1), before the LSTMs and the dense layers.
+        tokenizer: "whitespace" or "unicode", how texts are split for a
+            `keras.layers.Embedding`; an `ElmoEmbedding` has its own.
         vocabulary: `Vocabulary` of a `keras.layers.Embedding`, for text.
         dtype: dtype policy.
         name: str.
@@ -68,6 +70,7 @@ class ElmoTextClassifier(ElmoTask):
         kind="pooled",
         rnn_dim=128,
         dropout=0.3,
+        tokenizer="whitespace",
         vocabulary=None,
         dtype=None,
         name=None,
@@ -113,6 +116,7 @@ class ElmoTextClassifier(ElmoTask):
             "kind": kind,
             "rnn_dim": rnn_dim,
             "dropout": dropout,
+            "tokenizer": tokenizer,
         }
         super().__init__(
             ids,
@@ -121,6 +125,7 @@ class ElmoTextClassifier(ElmoTask):
             arguments,
             vocabulary,
             name=name,
+            dtype=dtype,
             trainable=trainable,
         )
         self.classes = classes

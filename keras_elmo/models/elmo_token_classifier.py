@@ -113,6 +113,7 @@ class ElmoTokenClassifier(ElmoTask):
             arguments,
             vocabulary,
             name=name,
+            dtype=dtype,
             trainable=trainable,
         )
         self.classes = classes

@@ -131,6 +131,7 @@ class TextClassifierTask(ClassTask):
             kind=settings.kind,
             rnn_dim=settings.rnn_dim,
             dropout=settings.dropout,
+            tokenizer=settings.tokenizer,
             **options,
         )
 
@@ -154,6 +155,7 @@ class PairClassifierTask(ClassTask):
             targets="first_target" in train.texts,
             rnn_dim=settings.rnn_dim,
             dropout=settings.dropout,
+            tokenizer=settings.tokenizer,
             **options,
         )
 

@@ -217,10 +217,6 @@ def test_vectors_of_a_file_take_the_biLMs_place(task, tmp_path, capsys):
 
 
 @once
-@pytest.mark.xfail(
-    strict=True,
-    reason="a task model of word vectors keeps no tokenizer: it splits at white space",
-)
 def test_word_vectors_split_text_as_in_training(tmp_path):
     rows = [("It's a dog,not so?", "a"), ("(The river!)", "b")] * 4
     path = tmp_path / "texts.tsv"
@@ -236,10 +232,6 @@ def test_word_vectors_split_text_as_in_training(tmp_path):
 
 
 @once
-@pytest.mark.xfail(
-    strict=True,
-    reason="a task model's get_config has Keras' global dtype, not the model's own",
-)
 def test_the_dtype_that_was_set_is_the_files(preset, files, tmp_path):
     train_task(
         *("text-classifier", files["train"], files["dev"], tmp_path / "out.keras"),
