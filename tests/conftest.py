@@ -46,6 +46,23 @@ def golden():
     pytest.skip(reason)
 
 
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command in this process: (exit code, stdout, stderr)."""
+
+    # Not at the top: tests of text alone import as little as they can.
+    from keras_elmo import cli
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["keras-elmo", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        told = capsys.readouterr()
+        return exit_.value.code, told.out, told.err
+
+    return run
+
+
 @pytest.fixture(autouse=True)
 def fixed_seed():
     """The same random numbers in every test, alone or in the suite."""

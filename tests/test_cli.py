@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import keras_elmo
-from keras_elmo import cli
 from keras_elmo.embed_file import embed_file
 from tests.models_for_tests import character_backbone
 
@@ -29,20 +28,6 @@ def text(tmp_path):
     path = tmp_path / "in.txt"
     path.write_bytes(TEXT.encode())
     return path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["keras-elmo", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        told = capsys.readouterr()
-        return exit_.value.code, told.out, told.err
-
-    return run
 
 
 def test_h5_holds_a_dataset_a_line_and_the_index(run, preset, text, tmp_path):

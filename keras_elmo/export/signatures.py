@@ -16,7 +16,7 @@ from keras_elmo.export.task_signatures import task_signatures
 from keras_elmo.layer_choice import LayerChoice
 from keras_elmo.models.elmo_task import ElmoTask
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
-from keras_elmo.text.graph import GraphEncoder
+from keras_elmo.text.graph import GraphEncoder, rows_of
 
 STRINGS = tf.TensorSpec((None,), tf.string, "strings")
 TOKENS = tf.TensorSpec((None, None), tf.string, "tokens")
@@ -71,11 +71,7 @@ def backbone_signatures(backbone, tokenizer):
         return outputs(encode(strings))
 
     def tokens(tokens, sequence_len):
-        lengths = tf.clip_by_value(sequence_len, 0, tf.shape(tokens)[1])
-        rows = tf.ragged.boolean_mask(
-            tokens, tf.sequence_mask(lengths, tf.shape(tokens)[1])
-        )
-        named = outputs(encode(rows))
+        named = outputs(encode(rows_of(tokens, sequence_len)))
         # As long as what came in, whatever the longest sentence is.
         missing = tf.shape(tokens)[1] - tf.shape(named["elmo"])[1]
         behind = tf.stack([[0, 0], [0, missing], [0, 0]])

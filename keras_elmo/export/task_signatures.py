@@ -10,7 +10,11 @@ from keras_elmo.models.elmo_question_answering import ElmoQuestionAnswering
 from keras_elmo.models.elmo_text_classifier import ElmoTextClassifier
 from keras_elmo.models.elmo_token_classifier import ElmoTokenClassifier
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
-from keras_elmo.text.graph import GraphEncoder, unicode_tokenize_with_offsets
+from keras_elmo.text.graph import (
+    GraphEncoder,
+    rows_of,
+    unicode_tokenize_with_offsets,
+)
 
 
 def strings(name):
@@ -82,9 +86,7 @@ def _tagger(model, encode):
         return tag(encode.tokens(strings))
 
     def tokens(tokens, sequence_len):
-        time = tf.shape(tokens)[1]
-        lengths = tf.clip_by_value(sequence_len, 0, time)
-        return tag(tf.ragged.boolean_mask(tokens, tf.sequence_mask(lengths, time)))
+        return tag(rows_of(tokens, sequence_len))
 
     table = tf.TensorSpec((None, None), tf.string, "tokens")
     return {

@@ -141,6 +141,21 @@ def _encode(tokens, width):
     return ids
 
 
+def rows_of(tokens, lengths):
+    """The first tokens of each row.
+
+    Args:
+        tokens: string, (batch, time).
+        lengths: int, (batch,); what is below 0 or above time counts as that.
+
+    Returns:
+        tf.RaggedTensor of strings, (batch, None).
+    """
+    time = tf.shape(tokens)[1]
+    is_token = tf.sequence_mask(tf.clip_by_value(lengths, 0, time), time)
+    return tf.ragged.boolean_mask(tokens, is_token)
+
+
 class GraphEncoder:
     """Strings to the ids a model reads, as `ElmoPreprocessor` makes them.
 
@@ -214,5 +229,4 @@ class GraphEncoder:
         numbers = tf.range(1, tf.shape(strings)[1] + 1)[None]
         is_token = tf.cast(tf.not_equal(strings, ""), numbers.dtype)
         lengths = tf.reduce_max(tf.pad(numbers * is_token, [[0, 0], [1, 0]]), axis=1)
-        rows = tf.sequence_mask(lengths, tf.shape(strings)[1])
-        return tf.ragged.boolean_mask(strings, rows)
+        return rows_of(strings, lengths)

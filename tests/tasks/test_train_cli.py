@@ -1,11 +1,9 @@
 """`keras-elmo train-task` and `plot-mix`: results, log, exit codes, errors."""
 
 import json
-import sys
 
 import pytest
 
-from keras_elmo import cli
 from tests.models_for_tests import character_backbone
 from tests.tasks.task_files import PARTS, changes, write_files
 
@@ -17,20 +15,6 @@ def preset(tmp_path_factory):
     path = tmp_path_factory.mktemp("train_cli") / "preset"
     character_backbone().save_to_preset(path)
     return path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["keras-elmo", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        told = capsys.readouterr()
-        return exit_.value.code, told.out, told.err
-
-    return run
 
 
 def flags(options):

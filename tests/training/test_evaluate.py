@@ -2,13 +2,11 @@
 
 import gzip
 import json
-import sys
 
 import numpy as np
 import pytest
 
 import keras_elmo
-from keras_elmo import cli
 from keras_elmo.presets_head import save_language_model
 from keras_elmo.training import perplexity
 from keras_elmo.training.command import evaluate
@@ -41,20 +39,6 @@ def text(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text(TEXT, encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """The command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["keras-elmo", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        told = capsys.readouterr()
-        return exit_.value.code, told.out, told.err
-
-    return run
 
 
 @pytest.mark.once
