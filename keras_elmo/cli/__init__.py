@@ -1,0 +1,46 @@
+"""The command line: results on stdout, log on stderr; exit 0, 1 or 2.
+
+A group of commands is a file here. Keras and its backend take seconds to import, so
+each command imports them itself.
+"""
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+# Importing a group adds its commands to `app`, in the order of `--help`.
+from keras_elmo.cli import (  # isort: skip
+    weights as weights,
+    vectors as vectors,
+    pretraining as pretraining,
+    tasks as tasks,
+)
+from keras_elmo.cli.shared import app
+
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+):
+    """Options of every command."""
+    # `main` reads --debug itself, since it also reports errors of parsing.
+
+
+def main():
+    """Entry point of `keras-elmo`."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        app()
+    except (ImportError, OSError, ValueError, TypeError, ArithmeticError) as error:
+        if debug:
+            traceback.print_exc()
+        else:
+            # One line: what a person can act on. OSError's text alone may lack its
+            # kind ("[Errno 28] No space left on device" has it).
+            text = " ".join(str(error).split()) or type(error).__name__
+            print(f"Error: {text}", file=sys.stderr)
+        sys.exit(1)

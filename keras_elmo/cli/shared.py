@@ -1,0 +1,67 @@
+"""What every command shares: the app, options of one meaning, how results are shown."""
+
+import json
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="keras-elmo",
+    help="ELMo in Keras 3: contextual word vectors from bidirectional language models.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Model = Annotated[
+    str,
+    typer.Option(
+        "--model", help="Preset: a directory, a built-in name, hf://... or kaggle://..."
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def log_backend():
+    """Chooses an installed backend where nothing was chosen, and says which it is."""
+    from keras_elmo import _requirements as requirements
+
+    installed = requirements.installed_backends()
+    if (
+        "KERAS_BACKEND" not in os.environ
+        and requirements.chosen_backend() not in installed
+        and installed
+    ):
+        # This process is ours: unlike a library, a program may choose.
+        os.environ["KERAS_BACKEND"] = installed[0]
+    import keras
+
+    import keras_elmo
+
+    print(
+        f"keras_elmo {keras_elmo.__version__}, Keras {keras.version()} on "
+        f"{keras.backend.backend()}",
+        file=sys.stderr,
+    )
+
+
+def layers_choice(text: str) -> str | int:
+    """The choice of layers as Python takes it: an index is an int."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def print_result(summary, as_json):
+    """A dict on stdout: JSON for a program, a table for a person."""
+    if as_json:
+        print(json.dumps(summary, ensure_ascii=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(show_header=False)
+    for key, value in summary.items():
+        table.add_row(key.replace("_", " "), str(value))
+    Console().print(table)

@@ -1,0 +1,63 @@
+"""Commands that give vectors: embed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_elmo.cli.shared import (
+    AsJson,
+    Model,
+    Overwrite,
+    app,
+    layers_choice,
+    log_backend,
+    print_result,
+)
+
+
+@app.command()
+def embed(
+    input_file: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="Text, one sentence a line.")
+    ],
+    model: Model,
+    output: Annotated[Path, typer.Option(help="File to make.")],
+    layers: Annotated[
+        str, typer.Option(help="mix, mean, top, all or a layer's index.")
+    ] = "mix",
+    pooling: Annotated[
+        str | None, typer.Option(help="mean: one vector a sentence.")
+    ] = None,
+    tokenizer: Annotated[
+        str, typer.Option(help="whitespace or unicode.")
+    ] = "whitespace",
+    output_format: Annotated[
+        str | None, typer.Option(help="h5 or npz; by default as OUTPUT ends.")
+    ] = None,
+    batch_size: Annotated[
+        int, typer.Option(min=1, help="Sentences run together at most.")
+    ] = 32,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+):
+    """Write the vectors of every line of a text file.
+
+    Datasets "0", "1", ... by line: (tokens, dim), or (L + 1, tokens, dim) for
+    `--layers all`; a blank line has 0 tokens.
+    """
+    log_backend()
+    from keras_elmo.embed_file import embed_file
+
+    summary = embed_file(
+        input_file,
+        model,
+        output,
+        layers=layers_choice(layers),
+        pooling=pooling,
+        tokenizer=tokenizer,
+        output_format=output_format,
+        batch_size=batch_size,
+        overwrite=overwrite,
+    )
+    print_result(summary, as_json)
