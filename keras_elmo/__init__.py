@@ -53,3 +53,4 @@ from keras_elmo.models import (
 from keras_elmo.text import ElmoTokenizer as ElmoTokenizer, Vocabulary as Vocabulary
 from keras_elmo.text.elmo_preprocessor import ElmoPreprocessor as ElmoPreprocessor
 from keras_elmo.text.string_ids import StringIds as StringIds
+from keras_elmo.token_cache import TokenCache as TokenCache

@@ -6,6 +6,7 @@ are run together; results come back in the order the sentences came in.
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from os import PathLike
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from keras_elmo import checks
 from keras_elmo.inference import Inference
 from keras_elmo.layer_choice import LayerChoice
 from keras_elmo.text.characters import check_sentences, distinct_tokens
+from keras_elmo.token_cache import TokenCache
 
 # Sentences looked at together: enough that most batches hold one length, few enough
 # that memory stays small on a file of any length.
@@ -27,6 +29,7 @@ def embed(
     *,
     batch_size: int = 32,
     max_tokens: int = 4096,
+    token_cache: TokenCache | str | PathLike | None = None,
 ) -> np.ndarray:
     """Contextual vectors of sentences, as one array.
 
@@ -41,6 +44,8 @@ def embed(
         batch_size: int, sentences run together at most.
         max_tokens: int, tokens run together at most, padding included; a longer
             sentence is run alone. Neither changes a result.
+        token_cache: `TokenCache` or the path of one: vectors of frequent tokens that
+            need not be computed again. Changes no result; checked at each call.
 
     Returns:
         NumPy float32. (batch, time, dim), 0 where padded; (batch, L + 1, time, dim)
@@ -48,7 +53,8 @@ def embed(
 
     Raises:
         TypeError: when a sentence or a token has another type, naming its position.
-        ValueError: when an option is not one of those above.
+        ValueError: when an option is not one of those above, or the token cache was
+            made from other weights.
 
     Example:
     ```python
@@ -63,6 +69,7 @@ def embed(
             pooling,
             batch_size=batch_size,
             max_tokens=max_tokens,
+            token_cache=token_cache,
         )
     )
     choice = LayerChoice(layers, backbone)
@@ -86,6 +93,7 @@ def embed_iter(
     *,
     batch_size: int = 32,
     max_tokens: int = 4096,
+    token_cache: TokenCache | str | PathLike | None = None,
 ) -> Iterator[np.ndarray]:
     """Contextual vectors of sentences, one array a sentence, in flat memory.
 
@@ -109,15 +117,21 @@ def embed_iter(
     choice = LayerChoice(layers, backbone)
     batch_size = checks.positive_int("batch_size", batch_size)
     max_tokens = checks.positive_int("max_tokens", max_tokens)
+    if token_cache is not None:
+        token_cache = TokenCache.of(token_cache, backbone)
     checked = check_sentences(sentences)
     # The checks above are made now, not when the first vector is asked for.
-    return _embed_windows(checked, inference, choice, pooling, batch_size, max_tokens)
+    return _embed_windows(
+        checked, inference, choice, pooling, batch_size, max_tokens, token_cache
+    )
 
 
-def _embed_windows(sentences, inference, choice, pooling, batch_size, max_tokens):
+def _embed_windows(
+    sentences, inference, choice, pooling, batch_size, max_tokens, token_cache
+):
     while window := list(islice(sentences, WINDOW)):
         tokens, indices = distinct_tokens(window)
-        vectors = inference.token_vectors(tokens)
+        vectors = inference.token_vectors(tokens, token_cache)
         results = [np.zeros(0)] * len(window)
         lengths = [len(index) for index in indices]
         for rows in _batches(lengths, batch_size, max_tokens):

@@ -59,16 +59,23 @@ class Inference:
             backbone._inference = made
         return made
 
-    def token_vectors(self, tokens):
+    def token_vectors(self, tokens, cache=None):
         """Context-free vectors of distinct tokens, and of the two markers.
 
         Args:
             tokens: list of str.
+            cache: `TokenCache` that was checked, or None.
 
         Returns:
             float32, (len(tokens) + 2, P); the last two rows are `<S>` and `</S>`.
         """
-        ids = self.tokenizer.encode_tokens([*tokens, BEGIN_SENTENCE, END_SENTENCE])
+        tokens = [*tokens, BEGIN_SENTENCE, END_SENTENCE]
+        if cache is not None:
+            return cache.vectors(tokens, self._embed_tokens)
+        return self._embed_tokens(tokens)
+
+    def _embed_tokens(self, tokens):
+        ids = self.tokenizer.encode_tokens(tokens)
         if not self.is_characters:
             return self._embed_chunk(ids)
         # Short tokens together: a chunk is as wide as its longest token.

@@ -66,6 +66,7 @@ REGISTERED_NAMES = {
 PUBLIC_NAMES = {
     *REGISTERED_NAMES,
     "ElmoTokenizer",
+    "TokenCache",
     "Vocabulary",
     "data",
     "embed",
