@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import warnings
 from os import PathLike
 from pathlib import Path
 
@@ -42,16 +43,17 @@ def export_saved_model(
     Each gives `word_emb` (batch, time, P), `lstm_outputs1` to `lstm_outputsL` and
     `elmo`, the model's mix, (batch, time, 2 P), `default`, the mean over real tokens,
     (batch, 2 P), and `sequence_len`. Padded positions are 0. "serving_default" is
-    "default".
+    "default". The loaded object itself takes `strings` and gives `default`, as
+    `hub.KerasLayer` calls google/elmo.
 
     A task model has "default", strings in, labels and odds out:
 
     - tagger: `strings` to `tokens`, `labels` (batch, time) padded with "",
       `probabilities` (batch, time, classes; a CRF's marginals) and `sequence_len`; and
       "tokens", as above.
-    - text classifier: `strings` to `label` (batch,), `probabilities` (batch, classes)
-      and `classes`; pair classifier: the same from `first` and `second`, and where
-      tokens are marked `first_target` and `second_target`.
+    - text classifier: `strings` to `label` (batch,), and `probabilities` and `classes`,
+      their names, (batch, classes); pair classifier: the same from `first` and
+      `second`, and where tokens are marked `first_target` and `second_target`.
     - question answering: `question` and `context` to `answer`, `start` and `end`, the
       tokens it goes from and to (-1 for an empty context), and `score`, its log odds.
 
@@ -63,8 +65,10 @@ def export_saved_model(
             which TF Serving has); None for a task model's own, else "whitespace".
 
     Returns:
-        dict: "directory", "version", "signatures", and "custom_ops", the ops that are
-        not TensorFlow's own.
+        dict: "directory", "version", "signatures", "custom_ops", the ops that are not
+        TensorFlow's own, and "warmup_requests", the number of requests that TF Serving
+        runs before it answers (`assets.extra/tf_serving_warmup_requests`): None, with a
+        warning, where tensorflow-serving-api is not installed.
 
     Raises:
         ImportError: when TensorFlow, or for "unicode" TF Text, is not installed.
@@ -83,6 +87,13 @@ def export_saved_model(
             summary = _write(model, temporary, tokenizer)
         else:
             summary = _write_elsewhere(model, temporary, tokenizer)
+    if summary["warmup_requests"] is None:
+        warnings.warn(
+            "No warm-up requests: a server's first answers will be slow. They are "
+            "written by tensorflow-serving-api: pip install 'keras-elmo[serving]'.",
+            UserWarning,
+            stacklevel=2,
+        )
     return {"directory": str(output / str(version)), "version": version, **summary}
 
 
@@ -112,8 +123,10 @@ def _loaded(model):
 
 def _write(model, path, tokenizer):
     from keras_elmo.export.signatures import write_saved_model
+    from keras_elmo.export.warmup import write_warmup
 
-    return write_saved_model(model, path, tokenizer)
+    summary = write_saved_model(model, path, tokenizer)
+    return {**summary, "warmup_requests": write_warmup(path)}
 
 
 _CHILD = """

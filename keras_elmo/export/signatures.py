@@ -38,10 +38,26 @@ def write_saved_model(model, path, tokenizer=None):
     for resource in resources:
         archive.track(resource)
     # The first one becomes "serving_default".
-    for name, (function, specs) in functions.items():
-        archive.add_endpoint(name, function, input_signature=specs)
+    endpoints = {
+        name: archive.add_endpoint(name, function, input_signature=specs)
+        for name, (function, specs) in functions.items()
+    }
+    if not isinstance(model, ElmoTask):
+        _make_callable(archive, endpoints["default"])
     archive.write_out(str(path), verbose=False)
     return {"signatures": list(functions), "custom_ops": custom_ops(path)}
+
+
+def _make_callable(archive, default):
+    """Lets the loaded object be called, without a signature of that name."""
+
+    def call(strings):
+        return default(strings)["default"]
+
+    # Keras has no way to add a function that is no signature.
+    archive._tf_trackable.__call__ = tf.function(
+        call, input_signature=[STRINGS], autograph=False
+    )
 
 
 def backbone_signatures(backbone, tokenizer):
@@ -49,7 +65,14 @@ def backbone_signatures(backbone, tokenizer):
     encode = GraphEncoder(ElmoTokenizer.of(backbone, tokenizer))
     weights = LayerChoice("mix", backbone).weights
     assert weights is not None  # only "all" has none
+    if backbone.input_kind == "characters":
+        shape, name = (None, None, backbone.max_characters_per_token), "character_ids"
+    else:
+        shape, name = (None, None), "token_ids"
+    ids_spec = tf.TensorSpec(shape, tf.int32, name)
 
+    # One graph for all signatures.
+    @tf.function(input_signature=[ids_spec], autograph=False)
     def outputs(ids):
         layers = backbone(ids, training=False)
         is_token = tf.not_equal(ids, 0)
@@ -80,15 +103,18 @@ def backbone_signatures(backbone, tokenizer):
             for name, value in named.items()
         }
 
-    if backbone.input_kind == "characters":
-        width = backbone.max_characters_per_token
-        ids = tf.TensorSpec((None, None, width), tf.int32, "character_ids")
-    else:
-        ids = tf.TensorSpec((None, None), tf.int32, "token_ids")
+    def by_ids(ids):
+        if backbone.input_kind == "words":
+            return outputs(ids)
+        # A server that fills up a batch's shorter requests takes the first number of
+        # each for it, here the one that begins a word. No token is one number only.
+        is_token = tf.reduce_any(ids != ids[..., :1], axis=-1, keepdims=True)
+        return outputs(tf.where(is_token, ids, 0))
+
     functions = {
         "default": (default, [STRINGS]),
         "tokens": (tokens, [TOKENS, LENGTHS]),
-        ids.name: (outputs, [ids]),
+        name: (by_ids, [ids_spec]),
     }
     return functions, encode.resources
 

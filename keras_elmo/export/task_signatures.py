@@ -98,10 +98,12 @@ def _tagger(model, encode):
 def _classes(model, scores):
     odds = tf.nn.softmax(tf.cast(scores, tf.float32))
     best = tf.argmax(odds, axis=-1)
+    classes = tf.constant(model.classes)
     return {
-        "label": tf.gather(tf.constant(model.classes), best),
+        "label": tf.gather(classes, best),
         "probabilities": odds,
-        "classes": tf.constant(model.classes),
+        # Once a row: a model server takes outputs apart by their rows, all of them.
+        "classes": tf.broadcast_to(classes, tf.shape(odds)),
     }
 
 
