@@ -33,6 +33,7 @@ def embed_file(
     tokenizer="whitespace",
     output_format=None,
     batch_size=32,
+    token_cache=None,
     overwrite=False,
 ):
     """Writes the vectors of every line of a text file.
@@ -46,6 +47,7 @@ def embed_file(
         tokenizer: "whitespace" or "unicode".
         output_format: "h5" or "npz", or None for what `output` ends in.
         batch_size: int, sentences run together at most.
+        token_cache: as in `keras_elmo.embed`.
         overwrite: bool. Replace `output`.
 
     Returns:
@@ -88,7 +90,12 @@ def embed_file(
             contextlib.closing(writer_class(temporary)) as writer,
         ):
             vectors = embed_iter(
-                sentences(), backbone, layers, pooling, batch_size=batch_size
+                sentences(),
+                backbone,
+                layers,
+                pooling,
+                batch_size=batch_size,
+                token_cache=token_cache,
             )
             for row in vectors:
                 # `embed_iter` reads a window ahead; lines leave in order.

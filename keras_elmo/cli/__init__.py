@@ -14,6 +14,7 @@ import typer
 from keras_elmo.cli import (  # isort: skip
     weights as weights,
     vectors as vectors,
+    cache as cache,
     pretraining as pretraining,
     tasks as tasks,
 )

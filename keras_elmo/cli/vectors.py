@@ -38,6 +38,9 @@ def embed(
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences run together at most.")
     ] = 32,
+    token_cache: Annotated[
+        Path | None, typer.Option(help="What cache-tokens made for this model.")
+    ] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ):
@@ -58,6 +61,7 @@ def embed(
         tokenizer=tokenizer,
         output_format=output_format,
         batch_size=batch_size,
+        token_cache=token_cache,
         overwrite=overwrite,
     )
     print_result(summary, as_json)

@@ -129,24 +129,7 @@ class Vocabulary:
         Raises:
             ValueError: naming the file, and the line where one is at fault.
         """
-        lines = list(read_lines(path))
-        blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
-        if blank:
-            _warn(path, f"{len(blank)} blank lines skipped", blank)
-        words = [
-            (number, line)
-            for number, line in enumerate(lines, 1)
-            if line.strip() and line != _NO_WORD
-        ]
-        tokens, counts = _columns(path, words)
-        seen: set[str] = set()
-        duplicates = []
-        for (number, _), token in zip(words, tokens, strict=True):
-            if token in seen:
-                duplicates.append(number)
-            seen.add(token)
-        if duplicates:
-            _warn(path, "words that stood before keep both rows", duplicates)
+        tokens, counts = read_words(path)
         try:
             vocabulary = cls(tokens, counts)
         except ValueError as error:
@@ -177,6 +160,39 @@ class Vocabulary:
         text = "".join(f"{line}\n" for line in lines)
         with atomic_path(path, overwrite=overwrite) as temporary:
             temporary.write_bytes(text.encode("utf-8"))
+
+
+def read_words(path: str | PathLike) -> tuple[list[str], list[int] | None]:
+    """The words of a file that `Vocabulary.read` reads, the special ones or not.
+
+    Args:
+        path: the file.
+
+    Returns:
+        list of str, and list of int where the file has counts, else None.
+
+    Raises:
+        ValueError: naming the file and the line that is at fault.
+    """
+    lines = list(read_lines(path))
+    blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
+    if blank:
+        _warn(path, f"{len(blank)} blank lines skipped", blank)
+    words = [
+        (number, line)
+        for number, line in enumerate(lines, 1)
+        if line.strip() and line != _NO_WORD
+    ]
+    tokens, counts = _columns(path, words)
+    seen: set[str] = set()
+    duplicates = []
+    for (number, _), token in zip(words, tokens, strict=True):
+        if token in seen:
+            duplicates.append(number)
+        seen.add(token)
+    if duplicates:
+        _warn(path, "words that stood before keep both rows", duplicates)
+    return tokens, counts
 
 
 def build_vocabulary(
@@ -295,4 +311,4 @@ def _columns(path, words):
 
 def _warn(path, what, numbers):
     listed = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
-    warnings.warn(f"`{path}`: {what}: line {listed}.", UserWarning, stacklevel=3)
+    warnings.warn(f"`{path}`: {what}: line {listed}.", UserWarning, stacklevel=4)
