@@ -14,12 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from keras_elmo.checkpoints import hdf5
+from keras_elmo.checkpoints.bilm_fit import (
+    assign,
+    by_published_name,
+    check_fit,
+    first_of,
+    read_all,
+    without_padding_row,
+)
 from keras_elmo.checkpoints.bilm_names import (
     CHARACTER_TABLE,
     WORD_TABLE,
-    disagreements,
     is_character_name,
-    published_name,
     weights_of,
 )
 from keras_elmo.checkpoints.bilm_options import (
@@ -31,8 +37,6 @@ from keras_elmo.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from keras_elmo.models.elmo_backbone import ElmoBackbone
-
-SHOWN_NAMES = 5
 
 
 def build_backbone(
@@ -87,7 +91,7 @@ def build_backbone(
     # The weights are checked before a model of the options' size is allocated.
     arrays = read_weights(config, weights_hdf5, token_embeddings, options_json)
     backbone = ElmoBackbone(**config)
-    _assign(backbone, arrays)
+    assign(backbone, weights_of(config), arrays)
     backbone.vocabulary = vocabulary
     return backbone
 
@@ -111,7 +115,8 @@ def load_weights(
         ValueError: as `read_weights`.
     """
     config = backbone.get_config()
-    _assign(backbone, read_weights(config, path, token_embeddings, options_path))
+    arrays = read_weights(config, path, token_embeddings, options_path)
+    assign(backbone, weights_of(config), arrays)
 
 
 def read_weights(
@@ -143,24 +148,22 @@ def read_weights(
         shape = weights.pop(WORD_TABLE).shape
         table = read_token_embeddings(token_embeddings, shape)
     with hdf5.open_hdf5(path) as file:
-        datasets = _published(hdf5.find_datasets(file, path), path)
+        datasets = by_published_name(hdf5.find_datasets(file, path), path)
         if table is not None:
             datasets = {
                 name: dataset
                 for name, dataset in datasets.items()
                 if not is_character_name(name)
             }
-        shapes = {name: dataset.shape for name, dataset in datasets.items()}
+        # One that holds nothing has no shape.
+        shapes = {name: dataset.shape or () for name, dataset in datasets.items()}
         source = "the model" if options_path is None else f"`{options_path}`"
-        problems = list(_problems(config, weights, shapes, source, table is not None))
-        if problems:
-            lines = "".join(f"\n  {problem}" for problem in problems)
-            raise ValueError(f"`{path}` does not fit {source}:{lines}")
+        check_fit(config, weights, shapes, path, source, table is not None)
         arrays = {
             name: hdf5.read_float32(datasets[name], name, path) for name in weights
         }
     if CHARACTER_TABLE in arrays:
-        arrays[CHARACTER_TABLE] = _without_padding_row(arrays[CHARACTER_TABLE], path)
+        arrays[CHARACTER_TABLE] = without_padding_row(arrays[CHARACTER_TABLE], path)
     if table is not None:
         arrays[WORD_TABLE] = table
     return arrays
@@ -188,7 +191,7 @@ def read_token_embeddings(
         if set(datasets) != {WORD_TABLE}:
             raise ValueError(
                 f"`{path}` must hold the one dataset `{WORD_TABLE}`. Received: "
-                f"{_shown(sorted(datasets)) or 'none'}."
+                f"{first_of(sorted(datasets)) or 'none'}."
             )
         found = datasets[WORD_TABLE].shape
         if found is None or len(found) != 2 or (shape and found != shape):
@@ -214,83 +217,9 @@ def write_weights(
         FileExistsError: when `path` exists and `overwrite` is False.
         ValueError: when a weight is NaN or infinite.
     """
-    arrays = {
-        name: weight.read(backbone)
-        for name, weight in weights_of(backbone.get_config()).items()
-    }
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise ValueError(f"`{name}` has numbers that are NaN or infinite.")
+    arrays = read_all(backbone, weights_of(backbone.get_config()))
     with atomic_path(path, overwrite=overwrite) as temporary:
         hdf5.write_float32(arrays, temporary)
-
-
-def _assign(backbone, arrays):
-    for name, weight in weights_of(backbone.get_config()).items():
-        weight.assign(backbone, arrays[name])
-
-
-def _published(datasets, path):
-    """The datasets under their published names."""
-    renamed = {}
-    for name, dataset in datasets.items():
-        published = published_name(name)
-        if published in renamed or (published != name and published in datasets):
-            raise ValueError(f"`{path}` has `{published}` under two names.")
-        renamed[published] = dataset
-    return renamed
-
-
-def _problems(config, weights, shapes, source, has_table):
-    """What is wrong with a file's names and shapes, a line each."""
-    if has_table and WORD_TABLE in shapes:
-        yield (
-            f"`token_embeddings` must be None for weights that have a table of words "
-            f"of their own (`{WORD_TABLE}` is {shapes[WORD_TABLE]})"
-        )
-    missing = [name for name in weights if name not in shapes]
-    unexpected = [name for name in shapes if name not in weights]
-    misshapen = [
-        f"`{name}` is {shapes[name]}, expected {weight.shape}"
-        for name, weight in weights.items()
-        if name in shapes and not _fits(weight, shapes[name])
-    ]
-    if not (missing or unexpected or misshapen):
-        return
-    if not has_table:
-        yield from disagreements(config, shapes, source)
-    else:
-        # The table comes from elsewhere and is right already.
-        known = {**shapes, WORD_TABLE: (config["vocabulary_size"], 0)}
-        yield from disagreements(config, known, source)
-    if missing:
-        expected = [f"`{name}` {weights[name].shape}" for name in missing]
-        yield f"missing ({len(missing)}): {_shown(expected)}"
-    if unexpected:
-        found = [f"`{name}` {shapes[name]}" for name in unexpected]
-        yield f"unexpected ({len(unexpected)}): {_shown(found)}"
-    if misshapen:
-        yield f"misshapen ({len(misshapen)}): {_shown(misshapen, '; ')}"
-
-
-def _fits(weight, shape):
-    if shape == weight.shape:
-        return True
-    # The table of characters may have the row of the padding in front.
-    rows, *rest = weight.shape
-    return weight.name == CHARACTER_TABLE and shape == (rows + 1, *rest)
-
-
-def _without_padding_row(table, path):
-    rows = table.shape[0]
-    if rows % 2 == 1:
-        return table
-    if table[0].any():
-        raise ValueError(
-            f"Row 0 of `{CHARACTER_TABLE}` of `{path}` must be zeros: with {rows} rows "
-            f"it is the padding. Received: {table[0].tolist()[:SHOWN_NAMES]}."
-        )
-    return table[1:]
 
 
 def _check_rows(table_path, vocabulary_name, words):
@@ -303,9 +232,3 @@ def _check_rows(table_path, vocabulary_name, words):
             f"`{Path(table_path)}` has {shape[0]} rows: it was made with another "
             "vocabulary."
         )
-
-
-def _shown(names, separator=", "):
-    """The first names of a list, and whether there are more."""
-    more = f"{separator}..." if len(names) > SHOWN_NAMES else ""
-    return separator.join(map(str, names[:SHOWN_NAMES])) + more

@@ -2,21 +2,32 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from keras import ops
 
+from keras_elmo import checks
 from keras_elmo.checkpoints.bilm_options import config_to_options, get_option
 from keras_elmo.text.characters import NUM_CHARACTER_IDS
 
 WORD_TABLE = "embedding"
 CHARACTER_TABLE = "char_embed"
 _CHARACTER_NAMES = re.compile(r"char_embed$|CNN(_high_\d+|_proj)?/")
-_CELL = re.compile(r"RNN_\d+/RNN/MultiRNNCell/Cell(\d+)/LSTMCell/W_0$")
-# bilm-tf writes a model of one layer under names of its own, which it cannot read.
-_ONE_LAYER = re.compile(r"(RNN_\d+/RNN/)(LSTMCell/.+)$")
+_CELL = re.compile(r"RNN_\d+/RNN/MultiRNNCell/Cell(\d{1,4})/LSTMCell/W_0$")
+# An LSTM's names in published files, in training and in TF-Hub's modules. A model of
+# one layer lacks the part with the layer's number where bilm-tf trains and dumps it.
+_LSTM = re.compile(
+    r"RNN_(\d{1,4})/(?:rnn|RNN)/"
+    r"(?:(?:multi_rnn_cell/cell_|MultiRNNCell/Cell)(\d{1,4})/)?"
+    r"(?:rnn/)?(?:lstm_cell|LSTMCell)/(kernel|bias|projection/kernel|W_0|B|W_P_0)"
+)
+_TRAINING_PARTS = {"W_0": "kernel", "B": "bias", "W_P_0": "projection/kernel"}
+_PUBLISHED_PARTS = {new: old for old, new in _TRAINING_PARTS.items()}
+SOFTMAX_KERNEL, SOFTMAX_BIAS = "softmax/W", "softmax/b"
+# What a file says it has is listed before it is looked for.
+LARGEST_NUMBER_OF_LAYERS = 1000
 
 
 @dataclass(frozen=True)
@@ -30,17 +41,25 @@ class Weight:
     shape: tuple[int, ...]
     variables: Callable[[Any], Iterable]
 
-    def read(self, backbone) -> np.ndarray:
-        """The dataset's numbers as `backbone` has them, float32."""
+    def read(self, model) -> np.ndarray:
+        """The dataset's numbers as `model` has them, float32."""
+        return self.join(self.variables(model))
+
+    def assign(self, model, array: np.ndarray) -> None:
+        """Sets the variables of `model` to the dataset's numbers."""
+        self.split(self.variables(model), array)
+
+    def join(self, variables: Iterable) -> np.ndarray:
+        """The dataset of variables of these shapes, float32."""
         arrays = [
             np.asarray(ops.convert_to_numpy(variable), dtype=np.float32)
-            for variable in self.variables(backbone)
+            for variable in variables
         ]
         return np.concatenate(arrays, axis=0).reshape(self.shape)
 
-    def assign(self, backbone, array: np.ndarray) -> None:
-        """Sets the variables of `backbone` to the dataset's numbers."""
-        variables = list(self.variables(backbone))
+    def split(self, variables: Iterable, array: np.ndarray) -> None:
+        """Sets variables of these shapes to the dataset's numbers."""
+        variables = list(variables)
         rows = array.reshape(-1, *variables[0].shape[1:])
         start = 0
         for variable in variables:
@@ -60,7 +79,14 @@ def weights_of(config: Mapping) -> dict[str, Weight]:
     Args:
         config: the arguments of an `ElmoBackbone`. The model itself is not needed, so
             that a file is checked before anything is allocated for it.
+
+    Raises:
+        ValueError: when there are more layers than any model has.
     """
+    for key in ("num_layers", "num_highway_layers"):
+        if config.get(key, 0) > LARGEST_NUMBER_OF_LAYERS:
+            rule = f"at most {LARGEST_NUMBER_OF_LAYERS}"
+            raise ValueError(checks.received(key, config[key], rule))
     weights = []
 
     def add(name, shape, variables):
@@ -74,6 +100,33 @@ def weights_of(config: Mapping) -> dict[str, Weight]:
         for layer in range(config.get("num_layers", 2)):
             _add_lstm(add, config, direction, stack, layer)
     return {weight.name: weight for weight in weights}
+
+
+def language_model_weights(
+    config: Mapping, vocabulary_size: int, tied: bool
+) -> dict[str, Weight]:
+    """As `weights_of`, of an `ElmoBiLM`, with its softmax.
+
+    Args:
+        config: the arguments of its `ElmoBackbone`.
+        vocabulary_size: int, words that are predicted.
+        tied: bool. The softmax' matrix is the table of words.
+    """
+    weights = {
+        name: replace(
+            weight, variables=lambda model, w=weight: w.variables(model.backbone)
+        )
+        for name, weight in weights_of(config).items()
+    }
+    if not tied:
+        shape = (vocabulary_size, config["projection_dim"])
+        weights[SOFTMAX_KERNEL] = Weight(
+            SOFTMAX_KERNEL, shape, lambda model: [model.softmax.kernel]
+        )
+    weights[SOFTMAX_BIAS] = Weight(
+        SOFTMAX_BIAS, (vocabulary_size,), lambda model: [model.softmax.bias]
+    )
+    return weights
 
 
 def _add_word_table(add, config):
@@ -157,8 +210,23 @@ def is_character_name(name: str) -> bool:
 
 
 def published_name(name: str) -> str:
-    """A dataset's name as published files have it, for the names of one layer."""
-    return _ONE_LAYER.sub(r"\1MultiRNNCell/Cell0/\2", name)
+    """A weight's name as published files have it, for the other names of an LSTM's."""
+    match = _LSTM.fullmatch(name)
+    if match is None:
+        return name
+    direction, layer, part = match.groups()
+    part = _PUBLISHED_PARTS.get(part, part)
+    return f"{cell_name(int(direction), int(layer or 0))}/{part}"
+
+
+def training_name(name: str, num_layers: int) -> str:
+    """A published name as the variables of bilm-tf's training graph have it."""
+    match = _LSTM.fullmatch(name)
+    if match is None:
+        return f"lm/{name}"
+    direction, layer, part = match.groups()
+    cell = f"multi_rnn_cell/cell_{layer}/" if num_layers > 1 else ""
+    return f"lm/RNN_{direction}/rnn/{cell}lstm_cell/{_TRAINING_PARTS[part]}"
 
 
 def options_of(shapes: Mapping[str, tuple]) -> dict[str, tuple[object, str]]:
