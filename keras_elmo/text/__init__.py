@@ -8,6 +8,7 @@ from keras_elmo.text.characters import (
     encode_sentences as encode_sentences,
     encode_tokens as encode_tokens,
 )
+from keras_elmo.text.dictionaries import Dictionaries as Dictionaries
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer as ElmoTokenizer
 from keras_elmo.text.tokenizers import (
     get_tokenizer as get_tokenizer,

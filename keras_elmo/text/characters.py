@@ -8,7 +8,7 @@ Reference: bilm-tf `bilm/data.py`, `UnicodeCharsVocabulary`; AllenNLP
 `ELMoCharacterMapper`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -98,6 +98,28 @@ def encode_sentences(
         ValueError: when a sentence is longer than `length`.
     """
     width = _width(max_characters_per_token)
+    return pad_sentences(sentences, lambda tokens: encode_tokens(tokens, width), length)
+
+
+def pad_sentences(
+    sentences: Iterable[Iterable[str]],
+    encode: Callable[[list[str]], np.ndarray],
+    length: int | None = None,
+) -> np.ndarray:
+    """Ids of sentences, whatever the ids of a token are.
+
+    Args:
+        sentences: iterable of token sequences.
+        encode: function of distinct tokens to their ids, (tokens, ...).
+        length: int, tokens a row (T), or None for the longest sentence's.
+
+    Returns:
+        int32, (batch, T, ...), 0 behind each sentence.
+
+    Raises:
+        TypeError: when a sentence or a token has another type.
+        ValueError: when a sentence is longer than `length`.
+    """
     tokens, indices = distinct_tokens(check_sentences(sentences))
     longest = max(map(len, indices), default=0)
     if length is None:
@@ -106,9 +128,8 @@ def encode_sentences(
         raise ValueError(
             checks.received("length", length, f"at least {longest}, the longest row's")
         )
-    table = np.concatenate(
-        [np.zeros((1, width), "int32"), encode_tokens(tokens, width)]
-    )
+    ids = encode(tokens)
+    table = np.concatenate([np.zeros((1, *ids.shape[1:]), "int32"), ids])
     rows = np.zeros((len(indices), length), "int32")
     for row, index in zip(rows, indices, strict=True):
         row[: len(index)] = index + 1

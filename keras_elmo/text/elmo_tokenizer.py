@@ -3,9 +3,19 @@
 import numpy as np
 
 from keras_elmo import checks
-from keras_elmo.text.characters import encode_sentences, encode_tokens
+from keras_elmo.text import characters, dictionaries
+from keras_elmo.text.dictionaries import Dictionaries
 from keras_elmo.text.tokenizers import get_tokenizer
 from keras_elmo.text.vocabulary import Vocabulary
+
+# What a model reads. The dictionaries are ELMoForManyLangs'.
+INPUT_KINDS = (
+    "characters",
+    "words",
+    "dictionary_characters",
+    "dictionary_words",
+    "dictionary_words_and_characters",
+)
 
 
 class ElmoTokenizer:
@@ -13,13 +23,15 @@ class ElmoTokenizer:
 
     Args:
         splitter: "whitespace" or "unicode", how text is split into tokens.
-        input_kind: "characters" or "words", what the model reads.
+        input_kind: what the model reads: "characters" (UTF-8 bytes) or "words"; or
+            ELMoForManyLangs' "dictionary_characters" (code points),
+            "dictionary_words" or "dictionary_words_and_characters".
         max_characters_per_token: int, character ids a token (C).
-        vocabulary: `Vocabulary`; needed to make ids for word input.
+        vocabulary: `Vocabulary`, needed to make ids for word input, or `Dictionaries`.
 
     Raises:
-        ValueError: when an argument is none of these, or when ids of words are asked
-            for without a vocabulary.
+        ValueError: when an argument is none of these, or when ids are asked for
+            without the vocabulary they come from.
 
     Example:
     ```python
@@ -34,15 +46,11 @@ class ElmoTokenizer:
         splitter="whitespace",
         input_kind="characters",
         max_characters_per_token=50,
-        vocabulary: Vocabulary | None = None,
+        vocabulary: Vocabulary | Dictionaries | None = None,
     ):
         self._split = get_tokenizer(splitter)
-        if input_kind not in ("characters", "words"):
-            raise ValueError(
-                checks.received("input_kind", input_kind, '"characters" or "words"')
-            )
         self.splitter = splitter
-        self.input_kind = input_kind
+        self.input_kind = checks.one_of("input_kind", input_kind, INPUT_KINDS)
         self.max_characters_per_token = checks.positive_int(
             "max_characters_per_token", max_characters_per_token, minimum=3
         )
@@ -75,28 +83,54 @@ class ElmoTokenizer:
     def __call__(self, text: str) -> list[str]:
         return self._split(text)
 
+    @property
+    def ids_width(self) -> int | None:
+        """Ids a token, or None where a token is one id."""
+        return ids_width(self.input_kind, self.max_characters_per_token)
+
+    @property
+    def markers(self) -> tuple[str, str]:
+        """The tokens that stand before and behind each sentence."""
+        if self.input_kind in ("characters", "words"):
+            return characters.BEGIN_SENTENCE, characters.END_SENTENCE
+        return dictionaries.MARKERS
+
     def encode_tokens(self, tokens: list[str]) -> np.ndarray:
-        """Ids of tokens: int32, (tokens, C) for characters, (tokens,) for words."""
+        """Ids of tokens: int32, (tokens, `ids_width`), or (tokens,) if it is None."""
         if self.input_kind == "characters":
-            return encode_tokens(tokens, self.max_characters_per_token)
-        return self.words().ids(tokens)
+            return characters.encode_tokens(tokens, self.max_characters_per_token)
+        if self.input_kind == "words":
+            return self.words().ids(tokens)
+        return self.dictionaries().encode_tokens(tokens, self.max_characters_per_token)
 
     def encode_sentences(self, sentences) -> np.ndarray:
-        """Ids of sentences, padded with 0: int32, (batch, T, C) or (batch, T)."""
+        """Ids of sentences: int32, (batch, T, ...) of `encode_tokens`, 0 behind."""
+        return characters.pad_sentences(sentences, self.encode_tokens)
+
+    def count_truncated(self, tokens) -> int:
+        """Number of tokens that are longer than the model reads."""
         if self.input_kind == "characters":
-            return encode_sentences(sentences, self.max_characters_per_token)
-        rows = [self.words().ids(sentence) for sentence in sentences]
-        ids = np.zeros((len(rows), max(map(len, rows), default=0)), "int32")
-        for i, row in enumerate(rows):
-            ids[i, : len(row)] = row
-        return ids
+            return characters.count_truncated(tokens, self.max_characters_per_token)
+        if self.input_kind == "words":
+            return 0
+        limit = self.max_characters_per_token - 2
+        return sum(len(token) > limit and token not in self.markers for token in tokens)
 
     def words(self) -> Vocabulary:
         """The vocabulary, or an error that says where it comes from."""
-        if self.vocabulary is None:
+        if not isinstance(self.vocabulary, Vocabulary):
             raise ValueError(
                 "A model of word input needs its vocabulary to turn tokens into ids: "
                 "load it with `vocabulary=`, or set `backbone.vocabulary`."
+            )
+        return self.vocabulary
+
+    def dictionaries(self) -> Dictionaries:
+        """The dictionaries, or an error that says where they come from."""
+        if not isinstance(self.vocabulary, Dictionaries):
+            raise ValueError(
+                "A model of ELMoForManyLangs needs its `Dictionaries` to turn tokens "
+                "into ids: load it from its preset, or set `backbone.vocabulary`."
             )
         return self.vocabulary
 
@@ -107,3 +141,16 @@ class ElmoTokenizer:
             "input_kind": self.input_kind,
             "max_characters_per_token": self.max_characters_per_token,
         }
+
+
+def ids_width(input_kind: str, max_characters_per_token: int) -> int | None:
+    """Ids a token, or None where a token is one id.
+
+    Args:
+        input_kind: one of `INPUT_KINDS`.
+        max_characters_per_token: int (C).
+    """
+    if input_kind in ("words", "dictionary_words"):
+        return None
+    has_word = input_kind == "dictionary_words_and_characters"
+    return max_characters_per_token + has_word

@@ -22,6 +22,13 @@ from keras_elmo.text.characters import (
     PADDING_ID,
     encode_tokens,
 )
+from keras_elmo.text.dictionaries import (
+    BEGIN_WORD,
+    END_WORD,
+    MARKERS,
+    PADDING,
+    UNKNOWN,
+)
 from keras_elmo.text.tokenizers import IDEOGRAPHS
 
 # What `str.split` splits at; RE2's \s is ASCII's only.
@@ -160,7 +167,7 @@ class GraphEncoder:
     """Strings to the ids a model reads, as `ElmoPreprocessor` makes them.
 
     Args:
-        tokenizer: `ElmoTokenizer`; for words with its vocabulary.
+        tokenizer: `ElmoTokenizer`; for words or dictionaries with its vocabulary.
 
     Call arguments:
         strings: string, (batch,) texts, (batch, T) tokens padded with "" at the end,
@@ -168,38 +175,36 @@ class GraphEncoder:
         length: int, tokens a row; longer rows are cut. None for the longest row's.
 
     Returns:
-        int32, (batch, T, C) for characters, (batch, T) for words; 0 where padded.
+        int32, (batch, T, `ids_width`), or (batch, T) where a token is one id; 0 where
+        padded.
     """
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
-        self._table = None
-        if tokenizer.input_kind == "words":
-            vocabulary = tokenizer.words()
-            # Built once, outside whatever function is being traced.
-            with tf.init_scope():
-                keys = tf.constant([t.encode("utf-8") for t in vocabulary.tokens])
-                ids = tf.constant(vocabulary.ids(vocabulary.tokens))
-                # A word that comes twice has one id, so that its rows agree.
-                self._table = tf.lookup.StaticHashTable(
-                    tf.lookup.KeyValueTensorInitializer(keys, ids),
-                    default_value=vocabulary.unknown_id,
-                )
-
-    @property
-    def resources(self):
-        """What a SavedModel has to keep track of: the table of words, if any."""
-        return [] if self._table is None else [self._table]
+        width = tokenizer.max_characters_per_token
+        #: What a SavedModel has to keep track of: tables of words or characters.
+        self.resources = []
+        if tokenizer.input_kind == "characters":
+            self._encode = lambda tokens: _encode(tokens, width)
+        elif tokenizer.input_kind == "words":
+            words = tokenizer.words()
+            # A word that comes twice has one id, so that its rows agree.
+            ids = dict(zip(words.tokens, words.ids(words.tokens), strict=True))
+            table = _table(ids, words.unknown_id)
+            self.resources = [table]
+            self._encode = table.lookup
+        else:
+            self._encode = _DictionaryEncoder(tokenizer.dictionaries(), width)
+            self.resources = self._encode.tables
 
     def __call__(self, strings, length=None):
         tokens = self.tokens(strings)
         if length is not None:
             tokens = tokens[:, :length]
-        if self._table is None:
-            ids = character_ids(tokens, self._tokenizer.max_characters_per_token)
-        else:
-            rows = tokens.with_values(self._table.lookup(tokens.values))
-            ids = rows.to_tensor(PADDING_ID)
+        ids = self._encode(tokens.values)
+        ids = tokens.with_values(ids).to_tensor(
+            PADDING_ID, shape=(None, None, *ids.shape[1:])
+        )
         if length is not None:
             missing = length - tf.shape(ids)[1]
             ids = tf.pad(ids, [[0, 0], [0, missing]] + [[0, 0]] * (ids.shape.rank - 2))
@@ -230,3 +235,59 @@ class GraphEncoder:
         is_token = tf.cast(tf.not_equal(strings, ""), numbers.dtype)
         lengths = tf.reduce_max(tf.pad(numbers * is_token, [[0, 0], [1, 0]]), axis=1)
         return rows_of(strings, lengths)
+
+
+class _DictionaryEncoder:
+    """`Dictionaries.encode_tokens` of one width, as a graph."""
+
+    def __init__(self, dictionaries, width):
+        self._width = width
+        self._markers = list(
+            zip(MARKERS, dictionaries.encode_tokens(MARKERS, width), strict=True)
+        )
+        self._words = self._characters = None
+        if dictionaries.words is not None:
+            rows = {word: row + 1 for word, row in dictionaries.words.items()}
+            self._words = _table(rows, rows[UNKNOWN])
+        if dictionaries.characters is not None:
+            rows = {entry: row + 1 for entry, row in dictionaries.characters.items()}
+            self._characters = _table(rows, rows[UNKNOWN])
+            self._special = rows
+        self.tables = [t for t in (self._words, self._characters) if t is not None]
+
+    def __call__(self, tokens):
+        cut = tf.strings.substr(tokens, 0, self._width - 2, unit="UTF8_CHAR")
+        if self._characters is None:
+            ids = self._words.lookup(cut)
+        else:
+            ids = self._spell(cut)
+            if self._words is not None:
+                ids = tf.concat([self._words.lookup(cut)[:, None], ids], axis=1)
+        for marker, row in self._markers:
+            is_marker = tf.reshape(tokens == marker, [-1] + [1] * (ids.shape.rank - 1))
+            ids = tf.where(is_marker, row, ids)
+        return ids
+
+    def _spell(self, cut):
+        split = tf.strings.unicode_split(cut, "UTF-8")
+        ids = split.with_values(self._characters.lookup(split.values))
+        pad = self._special[PADDING]
+        ids = ids.to_tensor(pad, shape=(None, self._width - 2))
+        ids = tf.pad(ids, [[0, 0], [1, 1]], constant_values=pad)
+        columns = tf.range(self._width, dtype=tf.int64)[None]
+        is_end = columns == split.row_lengths()[:, None] + 1
+        ids = tf.where(is_end, self._special[END_WORD], ids)
+        return tf.where(columns == 0, self._special[BEGIN_WORD], ids)
+
+
+def _table(rows, unknown):
+    """A table of strings to int32 that has no more than these."""
+    # Built once, outside whatever function is being traced.
+    with tf.init_scope():
+        return tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(
+                tf.constant([key.encode("utf-8") for key in rows]),
+                tf.constant(list(rows.values()), tf.int32),
+            ),
+            default_value=tf.constant(unknown, tf.int32),
+        )

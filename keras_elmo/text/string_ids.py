@@ -1,13 +1,9 @@
 """Strings to ids inside a model, on TensorFlow."""
 
-from pathlib import Path
-
 import keras
 
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
-from keras_elmo.text.vocabulary import Vocabulary
-
-_VOCABULARY_FILE = "vocabulary.txt"
+from keras_elmo.text.vocabulary_files import read_vocabulary, write_vocabulary
 
 
 def holds_strings(inputs):
@@ -30,7 +26,7 @@ class StringIds(keras.layers.Layer):
 
     Args:
         tokenizer: "whitespace" or "unicode", how sentences are split.
-        input_kind: "characters" or "words".
+        input_kind: what the biLM reads, as `ElmoTokenizer` names it.
         max_characters_per_token: int, character ids a token (C).
 
     Call arguments:
@@ -87,8 +83,8 @@ class StringIds(keras.layers.Layer):
     def compute_output_spec(self, inputs):
         time = inputs.shape[1] if len(inputs.shape) == 2 else None
         shape = (inputs.shape[0], time)
-        if self._tokenizer.input_kind == "characters":
-            shape += (self._tokenizer.max_characters_per_token,)
+        if self._tokenizer.ids_width is not None:
+            shape += (self._tokenizer.ids_width,)
         return keras.KerasTensor(shape, "int32")
 
     def get_config(self):
@@ -102,11 +98,8 @@ class StringIds(keras.layers.Layer):
 
     # The vocabulary travels inside a .keras file as an asset.
     def save_assets(self, dir_path):
-        if self._tokenizer.vocabulary is not None:
-            self._tokenizer.vocabulary.write(Path(dir_path) / _VOCABULARY_FILE)
+        write_vocabulary(self._tokenizer.vocabulary, dir_path)
 
     def load_assets(self, dir_path):
-        path = Path(dir_path) / _VOCABULARY_FILE
-        if path.exists():
-            self._tokenizer.vocabulary = Vocabulary.read(path)
-            self._encoder = None
+        self._tokenizer.vocabulary = read_vocabulary(dir_path)
+        self._encoder = None
