@@ -4,7 +4,6 @@ import keras
 import numpy as np
 
 from keras_elmo.shapes import power_of_two, round_up
-from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
 # Tokens embedded in one call, and the sizes smaller calls are padded to, so that a
@@ -26,9 +25,9 @@ class Inference:
 
     def __init__(self, backbone):
         self.keep_boundaries = backbone.keep_boundaries
-        self.num_layers = backbone.num_layers
+        self.num_outputs = backbone.num_outputs
         self.tokenizer = ElmoTokenizer.of(backbone)
-        self.is_characters = backbone.input_kind == "characters"
+        self.is_characters = self.tokenizer.ids_width is not None
         self.widest_filter = max(
             (width for width, _ in backbone.char_cnn_filters or []), default=0
         )
@@ -67,9 +66,9 @@ class Inference:
             cache: `TokenCache` that was checked, or None.
 
         Returns:
-            float32, (len(tokens) + 2, P); the last two rows are `<S>` and `</S>`.
+            float32, (len(tokens) + 2, P); the last two rows are the markers.
         """
-        tokens = [*tokens, BEGIN_SENTENCE, END_SENTENCE]
+        tokens = [*tokens, *self.tokenizer.markers]
         if cache is not None:
             return cache.vectors(tokens, self._embed_tokens)
         return self._embed_tokens(tokens)
@@ -109,7 +108,7 @@ class Inference:
         """
         lengths = np.array([len(sentence) for sentence in sentences])
         if not self.keep_boundaries and not lengths.any():
-            empty = np.zeros((self.num_layers + 1, 0, 2 * vectors.shape[1]), "float32")
+            empty = np.zeros((self.num_outputs, 0, 2 * vectors.shape[1]), "float32")
             return [empty] * len(sentences)
         time = _time_bucket(lengths.max() + 2)
         batch = power_of_two(len(sentences))

@@ -39,7 +39,7 @@ class LayerChoice:
     """
 
     def __init__(self, layers, backbone):
-        number = backbone.num_layers + 1
+        number = backbone.num_outputs
         layers = check_layers(layers, number)
         self.keeps_layers = layers == "all"
         self.number = number

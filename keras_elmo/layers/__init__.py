@@ -14,6 +14,7 @@ from keras_elmo.layers.character_cnn import CharacterCNN as CharacterCNN
 from keras_elmo.layers.crf import CRF as CRF
 from keras_elmo.layers.elmo_embedding import ElmoEmbedding as ElmoEmbedding
 from keras_elmo.layers.highway import Highway as Highway
+from keras_elmo.layers.joined_encoder import JoinedEncoder as JoinedEncoder
 from keras_elmo.layers.layer_mixes import LayerMixes as LayerMixes
 from keras_elmo.layers.lstm_stack import LSTMStack as LSTMStack
 from keras_elmo.layers.pool_tokens import PoolTokens as PoolTokens
@@ -25,4 +26,7 @@ from keras_elmo.layers.sampled_softmax import SampledSoftmax as SampledSoftmax
 from keras_elmo.layers.scalar_mix import ScalarMix as ScalarMix
 from keras_elmo.layers.span_scores import SpanScores as SpanScores
 from keras_elmo.layers.token_at import TokenAt as TokenAt
+from keras_elmo.layers.word_character_embedding import (
+    WordCharacterEmbedding as WordCharacterEmbedding,
+)
 from keras_elmo.layers.word_embedding import WordEmbedding as WordEmbedding

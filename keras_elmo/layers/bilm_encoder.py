@@ -26,6 +26,8 @@ class BiLMEncoder(keras.layers.Layer):
         proj_clip: float above 0, or None for no clipping.
         use_skip_connections: bool. Residuals from the second layer on.
         dropout: float in [0, 1), on each LSTM's input while training.
+        always_project: bool. A projection of each LSTM's output where P is not below H
+            too, as ELMoForManyLangs has it.
 
     Call arguments:
         inputs: float, (batch, time, P).
@@ -59,6 +61,7 @@ class BiLMEncoder(keras.layers.Layer):
         proj_clip=None,
         use_skip_connections=True,
         dropout=0.0,
+        always_project=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -71,6 +74,7 @@ class BiLMEncoder(keras.layers.Layer):
             "proj_clip": proj_clip,
             "use_skip_connections": use_skip_connections,
             "dropout": dropout,
+            "always_project": always_project,
             "dtype": self.dtype_policy,
         }
         self.forward_stack = LSTMStack(**options, name="forward_stack")
@@ -178,5 +182,6 @@ class BiLMEncoder(keras.layers.Layer):
             proj_clip=stack.proj_clip,
             use_skip_connections=stack.use_skip_connections,
             dropout=stack.dropout,
+            always_project=stack.always_project,
         )
         return config

@@ -26,6 +26,7 @@ class CharacterCNN(keras.layers.Layer):
         num_highway_layers: int, 0 or more.
         activation: "relu" or "tanh".
         max_characters_per_token: int, ids a token (C).
+        num_characters: int, rows of the table of characters, padding not counted.
 
     Call arguments:
         inputs: int, (..., C), ids as `keras_elmo.text.characters` makes them; a token
@@ -55,12 +56,14 @@ class CharacterCNN(keras.layers.Layer):
         num_highway_layers=0,
         activation="relu",
         max_characters_per_token=50,
+        num_characters=NUM_CHARACTER_IDS - 1,
         **kwargs,
     ):
         super().__init__(**kwargs)
         self.max_characters_per_token = checks.positive_int(
             "max_characters_per_token", max_characters_per_token, minimum=3
         )
+        self.num_characters = checks.positive_int("num_characters", num_characters)
         self.filters = checks.char_cnn_filters(
             "filters", filters, self.max_characters_per_token
         )
@@ -97,10 +100,10 @@ class CharacterCNN(keras.layers.Layer):
 
     def build(self, input_shape):
         # Row 0 (padding) is always zeros and is not stored: the variable holds the
-        # rows 1 to 261, which is the table as the published files hold it.
+        # other rows, which is the table as the published files hold it.
         self.character_table = self.add_weight(
             name="character_table",
-            shape=(NUM_CHARACTER_IDS - 1, self.character_embedding_dim),
+            shape=(self.num_characters, self.character_embedding_dim),
             initializer=keras.initializers.RandomUniform(-1.0, 1.0),
         )
         self.kernels, self.biases = [], []
@@ -183,5 +186,6 @@ class CharacterCNN(keras.layers.Layer):
             num_highway_layers=self.num_highway_layers,
             activation=self.activation,
             max_characters_per_token=self.max_characters_per_token,
+            num_characters=self.num_characters,
         )
         return config

@@ -123,7 +123,7 @@ class ElmoEmbedding(keras.layers.Layer):
         self._apply_freeze()
 
     def build(self, input_shape):
-        number = self.backbone.num_layers + 1
+        number = self.backbone.num_outputs
         self.mixes.build((None, number, None, self.backbone.output_dim))
 
     def __call__(self, inputs, *args, **kwargs):
@@ -158,7 +158,7 @@ class ElmoEmbedding(keras.layers.Layer):
         time = input_shape[1]
         if time is not None and backbone.keep_boundaries:
             time += 2
-        number = backbone.num_layers + 1
+        number = backbone.num_outputs
         return self.mixes.compute_output_shape(
             (input_shape[0], number, time, backbone.output_dim)
         )

@@ -20,6 +20,8 @@ class LSTMStack(keras.layers.Layer):
         projection_dim: int, size of each one's output (P); at most `hidden_dim`.
             With `projection_dim == hidden_dim` there is no projection and
             `proj_clip` has no effect.
+        always_project: bool. A projection whatever `projection_dim` is, as
+            ELMoForManyLangs has it.
         cell_clip: float above 0, or None for no clipping.
         proj_clip: float above 0, or None for no clipping.
         use_skip_connections: bool. Add each layer's input to its output from the
@@ -56,6 +58,7 @@ class LSTMStack(keras.layers.Layer):
         proj_clip=None,
         use_skip_connections=True,
         dropout=0.0,
+        always_project=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -63,7 +66,8 @@ class LSTMStack(keras.layers.Layer):
         self.num_layers = checks.positive_int("num_layers", num_layers)
         self.hidden_dim = checks.positive_int("hidden_dim", hidden_dim)
         self.projection_dim = checks.positive_int("projection_dim", projection_dim)
-        if self.projection_dim > self.hidden_dim:
+        self.always_project = bool(always_project)
+        if self.projection_dim > self.hidden_dim and not self.always_project:
             raise ValueError(
                 f"`projection_dim` (={projection_dim}) must be at most `hidden_dim` "
                 f"(={hidden_dim})."
@@ -72,7 +76,7 @@ class LSTMStack(keras.layers.Layer):
         self.proj_clip = checks.positive_float_or_none("proj_clip", proj_clip)
         self.use_skip_connections = bool(use_skip_connections)
         self.dropout = checks.fraction("dropout", dropout)
-        is_projected = self.projection_dim < self.hidden_dim
+        is_projected = self.always_project or self.projection_dim < self.hidden_dim
         self.lstms = [
             ProjectedLSTM(
                 self.hidden_dim,
@@ -151,5 +155,6 @@ class LSTMStack(keras.layers.Layer):
             proj_clip=self.proj_clip,
             use_skip_connections=self.use_skip_connections,
             dropout=self.dropout,
+            always_project=self.always_project,
         )
         return config

@@ -15,4 +15,7 @@ from keras_elmo.models.elmo_text_classifier import (
 from keras_elmo.models.elmo_token_classifier import (
     ElmoTokenClassifier as ElmoTokenClassifier,
 )
+from keras_elmo.models.many_langs_backbone import (
+    ManyLangsBackbone as ManyLangsBackbone,
+)
 from keras_elmo.models.perplexity import Perplexity as Perplexity

@@ -1,10 +1,6 @@
 """The biLM without its softmax: ids in, every layer's vectors out."""
 
-from pathlib import Path
-
 import keras
-import numpy as np
-from keras import ops
 
 from keras_elmo import checks
 from keras_elmo.layers import (
@@ -14,15 +10,19 @@ from keras_elmo.layers import (
     RemoveSentenceMarkers,
     WordEmbedding,
 )
+from keras_elmo.models.id_checks import check_ids
 from keras_elmo.text.characters import (
     BEGIN_SENTENCE,
     END_SENTENCE,
     NUM_CHARACTER_IDS,
     encode_tokens,
 )
-from keras_elmo.text.vocabulary import Vocabulary
-
-VOCABULARY_FILE = "vocabulary.txt"
+from keras_elmo.text.elmo_tokenizer import ids_width
+from keras_elmo.text.vocabulary_files import (
+    VOCABULARY_FILE as VOCABULARY_FILE,
+    read_vocabulary,
+    write_vocabulary,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -124,8 +124,6 @@ class ElmoBackbone(keras.Model):
                 f"vocabulary_size={vocabulary_size!r}."
             )
         projection_dim = checks.positive_int("projection_dim", projection_dim)
-        if mix_weights is not None:
-            mix_weights = checks.mix_weights("mix_weights", mix_weights, num_layers + 1)
 
         # === Layers ===
         if char_cnn_filters is not None:
@@ -146,7 +144,7 @@ class ElmoBackbone(keras.Model):
                 dtype=dtype,
                 name="token_embedder",
             )
-            begin, end = encode_tokens(
+            markers = encode_tokens(
                 [BEGIN_SENTENCE, END_SENTENCE], max_characters_per_token
             ).tolist()
             ids = keras.Input(
@@ -156,10 +154,11 @@ class ElmoBackbone(keras.Model):
             token_embedder = WordEmbedding(
                 vocabulary_size, projection_dim, dtype=dtype, name="token_embedder"
             )
-            begin = checks.positive_int("start_token_id", start_token_id)
-            end = checks.positive_int("end_token_id", end_token_id)
+            markers = [
+                checks.positive_int("start_token_id", start_token_id),
+                checks.positive_int("end_token_id", end_token_id),
+            ]
             ids = keras.Input((None,), dtype="int32", name="token_ids")
-        add_markers = AddSentenceMarkers(begin, end, name="add_markers")
         encoder = BiLMEncoder(
             num_layers,
             hidden_dim,
@@ -171,20 +170,20 @@ class ElmoBackbone(keras.Model):
             dtype=dtype,
             name="encoder",
         )
-        remove_markers = RemoveSentenceMarkers(dtype=dtype, name="remove_markers")
 
         # === Functional Model ===
-        layers = encoder(token_embedder(add_markers(ids)))
-        if not keep_boundaries:
-            layers = remove_markers(layers)
-        super().__init__(inputs=ids, outputs=layers, name=name)
-        if not trainable:
-            self.trainable = False
-        # One layer of each class: the names in a weights file come from the classes.
-        self.token_embedder = token_embedder
-        self.encoder = encoder
-        if dtype is not None:
-            self.dtype_policy = dtype
+        self._assemble(
+            ids,
+            markers,
+            token_embedder,
+            encoder,
+            keep_boundaries=keep_boundaries,
+            mix_weights=mix_weights,
+            gamma=gamma,
+            dtype=dtype,
+            name=name,
+            trainable=trainable,
+        )
 
         # === Config ===
         self.hidden_dim = self.encoder.forward_stack.hidden_dim
@@ -201,8 +200,38 @@ class ElmoBackbone(keras.Model):
         self.cell_clip = self.encoder.forward_stack.cell_clip
         self.proj_clip = checks.positive_float_or_none("proj_clip", proj_clip)
         self.use_skip_connections = bool(use_skip_connections)
-        self.keep_boundaries = bool(keep_boundaries)
         self.dropout = self.encoder.forward_stack.dropout
+
+    def _assemble(
+        self,
+        ids,
+        markers,
+        token_embedder,
+        encoder,
+        *,
+        keep_boundaries,
+        mix_weights,
+        gamma,
+        dtype,
+        name,
+        trainable,
+    ):
+        """Makes the graph: what `__init__` of this class and of others calls."""
+        framed = AddSentenceMarkers(*markers, name="add_markers")(ids)
+        layers = encoder(token_embedder(framed))
+        if mix_weights is not None:
+            mix_weights = checks.mix_weights("mix_weights", mix_weights, len(layers))
+        if not keep_boundaries:
+            layers = RemoveSentenceMarkers(dtype=dtype, name="remove_markers")(layers)
+        super().__init__(inputs=ids, outputs=layers, name=name)
+        if not trainable:
+            self.trainable = False
+        # One layer of each class: the names in a weights file come from the classes.
+        self.token_embedder = token_embedder
+        self.encoder = encoder
+        if dtype is not None:
+            self.dtype_policy = dtype
+        self.keep_boundaries = bool(keep_boundaries)
         self.mix_weights = mix_weights
         self.gamma = float(gamma)
         self.vocabulary = None
@@ -268,6 +297,16 @@ class ElmoBackbone(keras.Model):
         return "words" if self.char_cnn_filters is None else "characters"
 
     @property
+    def ids_width(self):
+        """Ids a token, the last axis of the input; None where a token is one id."""
+        return ids_width(self.input_kind, self.max_characters_per_token)
+
+    @property
+    def num_outputs(self):
+        """How many vectors a token gets: L + 1."""
+        return len(self.outputs)
+
+    @property
     def output_dim(self):
         """Size of a token's vectors: 2 P."""
         return 2 * self.projection_dim
@@ -279,50 +318,35 @@ class ElmoBackbone(keras.Model):
 
     @vocabulary.setter
     def vocabulary(self, vocabulary):
-        if (
-            vocabulary is not None
-            and self.vocabulary_size is not None
-            and len(vocabulary) != self.vocabulary_size
-        ):
+        if vocabulary is not None:
+            self._check_vocabulary(vocabulary)
+        self._vocabulary = vocabulary
+
+    def _check_vocabulary(self, vocabulary):
+        if self.vocabulary_size is not None and len(vocabulary) != self.vocabulary_size:
             raise ValueError(
                 f"`vocabulary` must have one word a row of the model's word table "
                 f"(={self.vocabulary_size}). Received: {len(vocabulary)} words."
             )
-        self._vocabulary = vocabulary
 
     def __call__(self, inputs, *args, **kwargs):
-        self._check_ids(inputs)
+        check_ids(inputs, self._id_limits())
         return super().__call__(inputs, *args, **kwargs)
 
     def predict(self, x, *args, **kwargs):
         """`keras.Model.predict`, after a check of the ids."""
-        self._check_ids(x)
+        check_ids(x, self._id_limits())
         return super().predict(x, *args, **kwargs)
 
     def predict_on_batch(self, x):
         """`keras.Model.predict_on_batch`, after a check of the ids."""
-        self._check_ids(x)
+        check_ids(x, self._id_limits())
         return super().predict_on_batch(x)
 
-    def _check_ids(self, ids):
-        """Refuses ids no row of the table has, where their values are known.
-
-        Left to the backends, an id out of range is an error, a zero vector or NaN,
-        depending on the device.
-        """
-        ids = concrete_array(ids)
-        if ids is None or ids.size == 0 or ids.dtype.kind not in "iu":
-            return
+    def _id_limits(self):
         if self.input_kind == "words":
-            name, rows = "token_ids", self.token_embedder.vocabulary_size + 1
-        else:
-            name, rows = "character_ids", NUM_CHARACTER_IDS
-        smallest, largest = int(ids.min()), int(ids.max())
-        if smallest < 0 or largest >= rows:
-            wrong = smallest if smallest < 0 else largest
-            raise ValueError(
-                f"`{name}` must be from 0 to {rows - 1}. Received an id of {wrong}."
-            )
+            return [("token_ids", ..., self.vocabulary_size + 1)]
+        return [("character_ids", ..., NUM_CHARACTER_IDS)]
 
     def get_config(self):
         return {
@@ -359,26 +383,7 @@ class ElmoBackbone(keras.Model):
 
     # The vocabulary travels inside a .keras file as an asset.
     def save_assets(self, dir_path):
-        if self.vocabulary is not None:
-            self.vocabulary.write(Path(dir_path) / VOCABULARY_FILE)
+        write_vocabulary(self.vocabulary, dir_path)
 
     def load_assets(self, dir_path):
-        path = Path(dir_path) / VOCABULARY_FILE
-        if path.exists():
-            self.vocabulary = Vocabulary.read(path)
-
-
-def concrete_array(x):
-    """`x` as a NumPy array, or None where it is not an array or has no values yet."""
-    if isinstance(x, list | tuple | np.ndarray):
-        try:
-            return np.asarray(x)
-        except ValueError:  # ragged lists: the error comes from where they are used
-            return None
-    if isinstance(x, keras.KerasTensor) or not ops.is_tensor(x):
-        return None
-    try:
-        return ops.convert_to_numpy(x)
-    except (AttributeError, NotImplementedError, RuntimeError, TypeError, ValueError):
-        # A tensor inside a compiled function: each backend refuses in its own way.
-        return None
+        self.vocabulary = read_vocabulary(dir_path)

@@ -51,7 +51,7 @@ class StoredLayers:
             layers.astype("float16")
             for layers in embed_iter(number, backbone, layers="all", batch_size=64)
         ]
-        self._shape = backbone.num_layers + 1, backbone.output_dim
+        self._shape = backbone.num_outputs, backbone.output_dim
         self.lengths = np.array([self._layers[n].shape[1] for n in self._rows], int)
 
     def batch(self, rows, size, time):
@@ -91,7 +91,7 @@ def on_stored_layers(model):
     mixes = LayerMixes.from_config(
         {**model.embedding.mixes.get_config(), "mask_zero": True}
     )
-    mixes.build((None, backbone.num_layers + 1, None, backbone.output_dim))
+    mixes.build((None, backbone.num_outputs, None, backbone.output_dim))
     config = {**model.get_config(), "embedding": mixes}
     config["name"] = f"{model.name}_on_stored_layers"
     twin = type(model).from_config(config)
