@@ -29,6 +29,7 @@ from keras_elmo.layers import (
     CharacterCNN as CharacterCNN,
     ElmoEmbedding as ElmoEmbedding,
     Highway as Highway,
+    JoinedEncoder as JoinedEncoder,
     LayerMixes as LayerMixes,
     LSTMStack as LSTMStack,
     PoolTokens as PoolTokens,
@@ -38,6 +39,7 @@ from keras_elmo.layers import (
     ScalarMix as ScalarMix,
     SpanScores as SpanScores,
     TokenAt as TokenAt,
+    WordCharacterEmbedding as WordCharacterEmbedding,
     WordEmbedding as WordEmbedding,
 )
 from keras_elmo.models import (
@@ -48,6 +50,7 @@ from keras_elmo.models import (
     ElmoTask as ElmoTask,
     ElmoTextClassifier as ElmoTextClassifier,
     ElmoTokenClassifier as ElmoTokenClassifier,
+    ManyLangsBackbone as ManyLangsBackbone,
     Perplexity as Perplexity,
 )
 from keras_elmo.text import ElmoTokenizer as ElmoTokenizer, Vocabulary as Vocabulary

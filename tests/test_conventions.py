@@ -52,14 +52,17 @@ REGISTERED_NAMES = {
     "ElmoEmbedding",
     "ElmoPreprocessor",
     "Highway",
+    "JoinedEncoder",
     "LSTMStack",
     "LayerMixes",
+    "ManyLangsBackbone",
     "Perplexity",
     "ProjectedLSTM",
     "RemoveSentenceMarkers",
     "SampledSoftmax",
     "ScalarMix",
     "StringIds",
+    "WordCharacterEmbedding",
     "WordEmbedding",
 }
 # What users import: a name may be added, never removed.

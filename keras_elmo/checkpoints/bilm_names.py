@@ -9,7 +9,8 @@ import numpy as np
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.checkpoints.bilm_options import config_to_options, get_option
+from keras_elmo.checkpoints.bilm_options import config_to_options
+from keras_elmo.checkpoints.option_rules import get_option
 from keras_elmo.text.characters import NUM_CHARACTER_IDS
 
 WORD_TABLE = "embedding"

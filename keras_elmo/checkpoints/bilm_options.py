@@ -8,33 +8,25 @@ so does this one; where they disagree about a value, it is refused.
 import json
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from keras_elmo.checkpoints.option_rules import (
+    Rule,
+    are_filters,
+    find_problems,
+    get_option,
+    is_activation,
+    is_integer,
+    is_object,
+    is_rate,
+    shown,
+)
 from keras_elmo.files import atomic_path, read_json
 
-ACTIVATIONS = ("relu", "tanh")
 # 261 in files written for training, 262 in files written for inference; the table of
 # characters is the same one, with the row of the padding left out or put in.
 NUMBERS_OF_CHARACTERS = (261, 262)
 SMALLEST_TOKEN = 3  # begin of word, one byte, end of word
-
-_ABSENT = object()
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """What one key must be."""
-
-    key: str
-    expected: str
-    is_met: Callable[[object], bool]
-    required: bool = False
-
-
-def _is_integer(value, minimum=1):
-    return type(value) is int and value >= minimum
 
 
 def _is_clip(value):
@@ -44,78 +36,55 @@ def _is_clip(value):
     return type(value) in (int, float) and math.isfinite(value) and value > 0
 
 
-def _is_rate(value):
-    return type(value) in (int, float) and 0 <= value < 1
-
-
-def _are_filters(value):
-    return (
-        isinstance(value, list)
-        and len(value) > 0
-        and all(
-            isinstance(pair, list) and len(pair) == 2 and all(map(_is_integer, pair))
-            for pair in value
-        )
-    )
-
-
-def _is_activation(value):
-    return isinstance(value, str) and value in ACTIVATIONS
-
-
 def _is_number_of_characters(value):
     return type(value) is int and value in NUMBERS_OF_CHARACTERS
-
-
-def _is_object(value):
-    return isinstance(value, dict)
 
 
 _POSITIVE = "a positive integer"
 _CLIP = "a number above 0, or null (or left out) for no clipping"
 _RULES = (
-    _Rule("lstm", "an object", _is_object, required=True),
-    _Rule("lstm.dim", _POSITIVE, _is_integer, required=True),
-    _Rule("lstm.projection_dim", _POSITIVE, _is_integer, required=True),
-    _Rule("lstm.n_layers", _POSITIVE, _is_integer, required=True),
-    _Rule("lstm.cell_clip", _CLIP, _is_clip),
-    _Rule("lstm.proj_clip", _CLIP, _is_clip),
-    _Rule(
+    Rule("lstm", "an object", is_object, required=True),
+    Rule("lstm.dim", _POSITIVE, is_integer, required=True),
+    Rule("lstm.projection_dim", _POSITIVE, is_integer, required=True),
+    Rule("lstm.n_layers", _POSITIVE, is_integer, required=True),
+    Rule("lstm.cell_clip", _CLIP, _is_clip),
+    Rule("lstm.proj_clip", _CLIP, _is_clip),
+    Rule(
         "lstm.use_skip_connections",
         "true or false (left out: false)",
         lambda value: type(value) is bool,
     ),
-    _Rule(
+    Rule(
         "bidirectional",
         "true (or left out): a model of one direction is not supported",
         lambda value: value is True,
     ),
-    _Rule("dropout", "a number from 0 up to, not including, 1", _is_rate),
-    _Rule("n_tokens_vocab", _POSITIVE, _is_integer),
-    _Rule("char_cnn", "an object (or left out for word input)", _is_object),
+    Rule("dropout", "a number from 0 up to, not including, 1", is_rate),
+    Rule("n_tokens_vocab", _POSITIVE, is_integer),
+    Rule("char_cnn", "an object (or left out for word input)", is_object),
 )
 _CHARACTER_RULES = (
-    _Rule("char_cnn.embedding", "an object", _is_object, required=True),
-    _Rule("char_cnn.embedding.dim", _POSITIVE, _is_integer, required=True),
-    _Rule("char_cnn.activation", "'relu' or 'tanh'", _is_activation, required=True),
-    _Rule(
+    Rule("char_cnn.embedding", "an object", is_object, required=True),
+    Rule("char_cnn.embedding.dim", _POSITIVE, is_integer, required=True),
+    Rule("char_cnn.activation", "'relu' or 'tanh'", is_activation, required=True),
+    Rule(
         "char_cnn.filters",
         "a list of [width, number] pairs of positive integers",
-        _are_filters,
+        are_filters,
         required=True,
     ),
-    _Rule(
+    Rule(
         "char_cnn.n_highway",
         "an integer of at least 0 (left out: 0)",
-        lambda value: _is_integer(value, 0),
+        lambda value: is_integer(value, 0),
     ),
-    _Rule(
+    Rule(
         "char_cnn.n_characters", "261 or 262", _is_number_of_characters, required=True
     ),
-    _Rule(
+    Rule(
         "char_cnn.max_characters_per_token",
         f"an integer of at least {SMALLEST_TOKEN}",
-        lambda value: _is_integer(value, SMALLEST_TOKEN),
+        lambda value: is_integer(value, SMALLEST_TOKEN),
         required=True,
     ),
 )
@@ -150,23 +119,10 @@ def check_options(options: object, source: object = "options") -> dict:
     if not isinstance(options, dict):
         raise ValueError(
             f"`{source}` must hold an object with the key 'lstm'. Received: "
-            f"{_shown(options)}."
+            f"{shown(options)}."
         )
     rules = _RULES + (_CHARACTER_RULES if "char_cnn" in options else ())
-    problems, wrong = [], set()
-    for rule in rules:
-        if any(rule.key.startswith(f"{key}.") for key in wrong):
-            continue  # it lies in something that is missing or wrong itself
-        value = get_option(options, rule.key, _ABSENT)
-        if value is _ABSENT:
-            if rule.required:
-                problems.append(f"`{rule.key}` is missing: expected {rule.expected}")
-                wrong.add(rule.key)
-        elif not rule.is_met(value):
-            problems.append(
-                f"`{rule.key}` must be {rule.expected}. Received: {_shown(value)}"
-            )
-            wrong.add(rule.key)
+    problems, wrong = find_problems(options, rules)
     problems += _contradictions(options, wrong)
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
@@ -189,34 +145,18 @@ def _contradictions(options, wrong):
             "char_cnn.max_characters_per_token",
         )
     )
-    if _is_integer(dim) and _is_integer(projection_dim) and projection_dim > dim:
+    if is_integer(dim) and is_integer(projection_dim) and projection_dim > dim:
         yield (
             f"`lstm.projection_dim` (={projection_dim}) must be at most `lstm.dim` "
             f"(={dim})"
         )
-    if _are_filters(filters) and _is_integer(characters):
+    if are_filters(filters) and is_integer(characters):
         widest = max(width for width, _ in filters)
         if widest > characters:
             yield (
                 f"`char_cnn.filters` has a width (={widest}) above "
                 f"`char_cnn.max_characters_per_token` (={characters})"
             )
-
-
-def get_option(options: dict, key: str, default: object = None) -> object:
-    """The value of a dotted key, `lstm.dim`, or `default` where there is none."""
-    value = options
-    for part in key.split("."):
-        if not isinstance(value, dict) or part not in value:
-            return default
-        value = value[part]
-    return value
-
-
-def _shown(value):
-    """A value as an error shows it: whole when it is short."""
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:100]}... ({len(text)} characters)"
 
 
 def options_to_config(
