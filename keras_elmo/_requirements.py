@@ -18,12 +18,16 @@ def chosen_backend():
     """The backend Keras is going to load, by its own rules, without importing it."""
     if os.environ.get("KERAS_BACKEND"):
         return os.environ["KERAS_BACKEND"]
-    home = os.environ.get("KERAS_HOME") or Path("~/.keras").expanduser()
     try:
-        config = json.loads((Path(home) / "keras.json").read_text(encoding="utf-8"))
+        config = json.loads((keras_home() / "keras.json").read_text(encoding="utf-8"))
         return config.get("backend") or "tensorflow"
     except (OSError, ValueError, AttributeError):
         return "tensorflow"
+
+
+def keras_home():
+    """Keras' folder, of its settings and of what it fetches, without importing it."""
+    return Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser()
 
 
 def require_backend():

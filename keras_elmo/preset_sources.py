@@ -4,7 +4,8 @@
 DIRECTORY                                         one that holds a config.json
 hf://OWNER/NAME[@REVISION]                        Hugging Face, by huggingface-hub
 kaggle://OWNER/MODEL/FRAMEWORK/VARIATION[/VERSION]   Kaggle Models, by kagglehub
-NAME                                              one of `builtin_presets()`
+NAME                                              one of `builtin_presets()`, or of
+                                                  `published.published_models()`
 ```
 
 A directory that is a preset goes before a built-in preset of its name: what lies in
@@ -17,7 +18,8 @@ import re
 from os import PathLike
 from pathlib import Path
 
-CONFIG_FILE = "config.json"
+from keras_elmo.published import CONFIG_FILE, fetch_preset, published_models
+
 # What is fetched from a repository, whatever else it holds.
 PRESET_FILES = (
     CONFIG_FILE,
@@ -62,9 +64,10 @@ def resolve(preset: str | PathLike) -> Path:
 
     Args:
         preset: a directory, `hf://OWNER/NAME[@REVISION]`,
-            `kaggle://OWNER/MODEL/FRAMEWORK/VARIATION[/VERSION]`, or one of the names
-            of `builtin_presets`. A directory that holds a config.json goes before a
-            built-in preset of its name. A hub's files stay in its cache.
+            `kaggle://OWNER/MODEL/FRAMEWORK/VARIATION[/VERSION]`, one of the names of
+            `builtin_presets`, or of a published model, which is fetched and converted
+            the first time. A directory that holds a config.json goes before a preset
+            of its name. A hub's files stay in its cache.
 
     Returns:
         pathlib.Path of a directory that holds a config.json.
@@ -72,7 +75,8 @@ def resolve(preset: str | PathLike) -> Path:
     Raises:
         FileNotFoundError: when there is no such preset, saying what forms there are.
         ImportError: when the package of a hub is not installed.
-        OSError: when a hub cannot be reached; PermissionError when it refuses.
+        OSError: when a hub or a published model's address cannot be reached;
+            PermissionError when it refuses.
         ValueError: when a hub's address is not of its form.
 
     Example:
@@ -91,6 +95,8 @@ def resolve(preset: str | PathLike) -> Path:
         for folder in _builtin_folders():
             if (folder / text / CONFIG_FILE).is_file():
                 return folder / text
+        if text in published_models():
+            return fetch_preset(text)
     if directory.is_dir():
         raise FileNotFoundError(
             f"`{directory}` is not a preset: it has no {CONFIG_FILE}. A folder with "
@@ -195,11 +201,12 @@ def _forms():
     names = builtin_presets()
     listed = f"a built-in name ({', '.join(names)})" if names else "a built-in name"
     return (
-        f"a directory that holds a {CONFIG_FILE}, {HUGGING_FACE_FORM}, {KAGGLE_FORM} "
-        f"or {listed}"
+        f"a directory that holds a {CONFIG_FILE}, {HUGGING_FACE_FORM}, {KAGGLE_FORM}, "
+        f"{listed} or a published model's (`keras-elmo presets` lists them)"
     )
 
 
 def _did_you_mean(text):
-    near = difflib.get_close_matches(text, builtin_presets(), n=1)
+    names = [*builtin_presets(), *published_models()]
+    near = difflib.get_close_matches(text, names, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,378 @@
+"""Published models: what is known of them, and how they become presets."""
+
+import errno
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+
+import keras_elmo
+from keras_elmo import downloads, published
+from keras_elmo.preset_sources import builtin_presets
+from keras_elmo.published import cached_preset, published_models
+from tests.helpers import CHECKOUT
+from tests.reference.published import random_weights, write_hdf5
+from tests.web import serving
+
+pytestmark = pytest.mark.once
+
+OPTIONS = {
+    "lstm": {
+        "use_skip_connections": True,
+        "projection_dim": 4,
+        "cell_clip": 3,
+        "proj_clip": 3,
+        "dim": 8,
+        "n_layers": 2,
+    },
+    "char_cnn": {
+        "activation": "relu",
+        "filters": [[1, 4], [2, 4]],
+        "n_highway": 1,
+        "embedding": {"dim": 4},
+        "n_characters": 262,
+        "max_characters_per_token": 50,
+    },
+}
+SENTENCES = [["The", "bank", "."], ["Hi"]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The two files of a small model as bilm-tf publishes it, and its vectors."""
+    folder = tmp_path_factory.mktemp("published")
+    (folder / "options.json").write_text(json.dumps(OPTIONS))
+    weights = random_weights(OPTIONS, np.random.default_rng(1))
+    write_hdf5(folder / "weights.hdf5", weights)
+    backbone = keras_elmo.ElmoBackbone.from_options(
+        folder / "options.json", folder / "weights.hdf5"
+    )
+    vectors = keras_elmo.embed(SENTENCES, backbone)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}, vectors
+
+
+@pytest.fixture
+def web(files, tmp_path, monkeypatch):
+    """A server of that model, of an archive of it, and a list that names both."""
+    with serving() as web:
+        web.files = {f"/small/{name}": data for name, data in files[0].items()}
+        web.files["/7.zip"] = archive({f"in/{n}": d for n, d in files[0].items()})
+        facts = {
+            "description": "A small one",
+            "languages": ["en"],
+            "sizes": {"hidden_dim": 8, "projection_dim": 4},
+            "parameters_in_millions": 0.001,
+        }
+        family = {
+            "form": "bilm_hdf5",
+            "homepage": "https://example.org",
+            "licence": None,
+            "program_licence": "MIT",
+            "citations": ["paper"],
+            **facts,
+        }
+
+        def file(path, **more):
+            name = path.rpartition("/")[2]
+            return {"name": name, "addresses": [web.address + path], **more}
+
+        models = {
+            "small_en": [
+                file("/small/options.json", size=len(files[0]["options.json"])),
+                file("/small/weights.hdf5"),
+            ],
+            "zipped_en": [file("/7.zip")],
+        }
+        content = {
+            "citations": {"paper": "@article{paper}"},
+            "families": {"few": family},
+            "models": {n: {"family": "few", "files": f} for n, f in models.items()},
+        }
+        data = tmp_path / "published.json"
+        data.write_text(json.dumps(content))
+        monkeypatch.setattr(published, "DATA", data)
+        monkeypatch.setattr(downloads, "TRIES", 1)
+        monkeypatch.setenv("KERAS_HOME", str(tmp_path / "keras"))
+        yield web
+
+
+def archive(members, compression=zipfile.ZIP_STORED):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", compression) as target:
+        for name, content in members.items():
+            target.writestr(name, content)
+    return data.getvalue()
+
+
+def everything(folder):
+    return sorted(
+        path.relative_to(folder).as_posix()
+        for path in pathlib.Path(folder).rglob("*")
+        if path.is_file()
+    )
+
+
+def load(name):
+    return keras_elmo.ElmoBackbone.from_preset(name)
+
+
+@pytest.mark.parametrize("name", ["small_en", "zipped_en"])
+def test_a_name_is_fetched_and_converted_once(name, web, files, tmp_path):
+    vectors = keras_elmo.embed(SENTENCES, load(name))
+    np.testing.assert_allclose(vectors, files[1], atol=1e-6)
+    requests = list(web.requests)
+    assert len(requests) == (2 if name == "small_en" else 1)
+    # What was fetched is not kept twice.
+    assert not (tmp_path / "keras" / "keras_elmo" / "downloads" / name).exists()
+    again = keras_elmo.embed(SENTENCES, load(name))
+    np.testing.assert_array_equal(vectors, again)
+    assert web.requests == requests
+
+
+def test_a_download_that_broke_off_goes_on(web):
+    length = len(web.files["/small/weights.hdf5"])
+    web.cut["/small/weights.hdf5"] = length // 2
+    with pytest.raises(ConnectionError, match="broke off"):
+        load("small_en")
+    load("small_en")
+    assert web.requests == [
+        ("/small/options.json", None),
+        ("/small/weights.hdf5", None),
+        ("/small/weights.hdf5", f"bytes={length // 2}-"),
+    ]
+
+
+@pytest.mark.parametrize("missing", ["network", "file"])
+def test_what_cannot_be_fetched_can_be_put_there_by_hand(
+    web, files, missing, monkeypatch
+):
+    if missing == "file":
+        del web.files["/small/weights.hdf5"]
+        told, wanted = "HTTP 404 Not Found", ["weights.hdf5"]
+    else:
+        with serving() as other:
+            gone = other.address
+        text = published.DATA.read_text().replace(web.address, gone)
+        monkeypatch.setattr(published, "DATA", published.DATA.with_name("gone.json"))
+        published.DATA.write_text(text)
+        told, wanted = "refused", ["options.json", "weights.hdf5"]
+    with pytest.raises(ConnectionError) as raised:
+        load("small_en")
+    message = str(raised.value)
+    assert "'small_en' cannot be downloaded" in message and told in message
+    places = {
+        path: address
+        for address, path in re.findall(r"(http\S+) to `([^`]+)`", message)
+    }
+    assert [pathlib.Path(path).name for path in places] == wanted
+    for path, address in places.items():
+        name = address.rpartition("/")[2]
+        pathlib.Path(path).write_bytes(files[0][name])
+    vectors = keras_elmo.embed(SENTENCES, load("small_en"))
+    np.testing.assert_allclose(vectors, files[1], atol=1e-6)
+
+
+def test_a_wrong_file_is_told_and_makes_no_preset(web):
+    whole = web.files["/small/options.json"]
+    web.files["/small/options.json"] = whole + b"\n"
+    with pytest.raises(ValueError, match=rf"must have {len(whole)} bytes"):
+        load("small_en")
+    assert not cached_preset("small_en").exists()
+    web.files["/small/options.json"] = whole
+    load("small_en")
+
+
+def test_a_damaged_model_says_what_to_remove(web, tmp_path):
+    whole = web.files["/small/weights.hdf5"]
+    web.files["/small/weights.hdf5"] = whole[: len(whole) // 2]
+    with pytest.raises(ValueError, match=r"Remove `.*` to fetch 'small_en' again"):
+        load("small_en")
+    assert everything(tmp_path / "keras" / "keras_elmo" / "presets") == []
+
+
+@pytest.mark.parametrize(
+    "data, told",
+    [
+        (b"PK\x03\x04 no more", "cannot be unpacked|has no options"),
+        (archive({"bomb": bytes(9_000_000)}, zipfile.ZIP_DEFLATED), "claims to hold"),
+        (archive({"../../outside": b"x", "/absolute": b"x"}), "has no options"),
+    ],
+    ids=["broken", "bomb", "outside"],
+)
+def test_an_archive_is_not_trusted(web, tmp_path, data, told):
+    web.files["/7.zip"] = data
+    before = everything(tmp_path)
+    with pytest.raises((ValueError, FileNotFoundError), match=told):
+        load("zipped_en")
+    new = set(everything(tmp_path)) - set(before)
+    folder = "keras/keras_elmo/downloads/zipped_en"
+    assert all(name.startswith(folder) for name in new), new
+    assert not os.path.lexists("/absolute")
+
+
+def test_two_processes_fetch_it_once(web):
+    program = (
+        "import sys, pathlib, keras_elmo\n"
+        "from keras_elmo import published\n"
+        "published.DATA = pathlib.Path(sys.argv[1])\n"
+        "print(keras_elmo.ElmoBackbone.from_preset('small_en').output_dim)\n"
+    )
+    answer, asked, go_on = web.answer, threading.Event(), threading.Event()
+
+    def waits(handler):
+        asked.set()
+        go_on.wait(120)
+        answer(handler)
+
+    web.answer = waits
+    first = threading.Thread(target=load, args=("small_en",))
+    first.start()
+    assert asked.wait(60)
+    second = subprocess.Popen(
+        [sys.executable, "-c", program, str(published.DATA)],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert "waiting for another process" in second.stderr.readline()
+    finally:
+        go_on.set()
+        out, err = second.communicate(timeout=120)
+        first.join()
+    assert (second.returncode, out.strip()) == (0, "8"), err
+    assert [path for path, _ in web.requests] == [
+        "/small/options.json",
+        "/small/weights.hdf5",
+    ]
+
+
+def test_a_folder_that_may_not_be_written_is_told_with_the_remedy(web, monkeypatch):
+    load("small_en")
+
+    # The superuser may write everywhere, so the system's answer is given here.
+    def refuse(*arguments, **options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(pathlib.Path, "mkdir", refuse)
+    load("small_en")  # it is there
+    with pytest.raises(PermissionError, match=r"Read-only .*KERAS_HOME"):
+        load("zipped_en")
+
+
+def test_a_broken_preset_in_the_cache_is_made_anew(web):
+    cached_preset("small_en").mkdir(parents=True)
+    assert load("small_en").output_dim == 8
+
+
+def test_presets_lists_them(run, web):
+    code, out, _ = run("presets", "--json")
+    assert code == 0
+    rows = {row["name"]: row for row in json.loads(out)["presets"]}
+    assert set(rows) == {"small_en", "zipped_en", *builtin_presets()}
+    assert rows["small_en"] == {
+        "name": "small_en",
+        "description": "A small one",
+        "languages": ["en"],
+        "network": "8/4",
+        "download": None,
+        "on_this_machine": False,
+        "licence": None,
+    }
+    load("small_en")
+    code, out, _ = run("presets")
+    assert code == 0
+    line = next(line for line in out.splitlines() if "small_en" in line)
+    cells = [cell.strip() for cell in line.strip("│").split("│")]
+    assert cells == ["small_en", "A small one", "8/4", "-", "yes"]
+
+
+def test_presets_tells_all_of_one(run, web):
+    code, out, _ = run("presets", "small_en", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert facts["citations"] == ["@article{paper}"]
+    assert facts["parameters"] == 1000
+    assert facts["files"][1]["addresses"] == [f"{web.address}/small/weights.hdf5"]
+    assert facts["files"][1]["path"].endswith("downloads/small_en/weights.hdf5")
+    code, out, _ = run("presets", "small_en")
+    assert code == 0 and "@article{paper}" in out
+    code, _, err = run("presets", "tiny")
+    assert code == 1 and "name='tiny'" in err
+
+
+def test_what_is_known_is_well_formed():
+    models = published_models()
+    assert {
+        "elmo_original_en",
+        "elmo_5_5b_en",
+        "elmo_medium_en",
+        "elmo_small_en",
+        "elmo_pt",
+        "elmo_pubmed_en",
+        "seqvec",
+    } <= set(models)
+    many = [name for name in models if name.startswith("elmo_many_langs_")]
+    assert len(many) == 44
+    places = [models[name].files[0].addresses[0] for name in many]
+    # The repository's entries 136 to 179, each once.
+    assert sorted(places) == [
+        f"http://vectors.nlpl.eu/repository/11/{number}.zip"
+        for number in range(136, 180)
+    ]
+    for name, model in models.items():
+        assert re.fullmatch(r"[a-z0-9_]+", name)
+        assert model.form in {"bilm_hdf5", "many_langs"}
+        assert model.description and model.homepage and model.citations
+        assert set(model.sizes) == set(models["elmo_original_en"].sizes)
+        for file in model.files:
+            assert file.addresses
+            assert all(re.match(r"https?://\S+$", a) for a in file.addresses)
+            assert file.size is None or file.size > 0
+            assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
+
+
+@pytest.mark.parametrize(
+    "name", ["elmo_original_en", "elmo_medium_en", "elmo_small_en", "elmo_5_5b_en"]
+)
+def test_the_sizes_give_the_published_number_of_parameters(name):
+    model = published_models()[name]
+    sizes = model.sizes
+    options = {
+        "lstm": {
+            "dim": sizes["hidden_dim"],
+            "projection_dim": sizes["projection_dim"],
+            "n_layers": sizes["num_layers"],
+        },
+        "char_cnn": {
+            # As bilm-tf's bin/train_elmo.py has them.
+            "filters": [[1, 32], *([width, 8 * 2**width] for width in range(2, 8))],
+            "embedding": {"dim": 16},
+            "n_highway": sizes["num_highway_layers"],
+        },
+    }
+    assert sum(n for _, n in options["char_cnn"]["filters"]) == sizes["num_filters"]
+    assert parameters(options) == pytest.approx(
+        model.parameters_in_millions, abs=0.05 + 1e-9
+    )
+
+
+def parameters(options):
+    """Millions of weights in a file of bilm-tf's."""
+    cnn, lstm = options["char_cnn"], options["lstm"]
+    number = 261 * 16 + sum(n * (width * 16 + 1) for width, n in cnn["filters"])
+    filters = sum(n for _, n in cnn["filters"])
+    number += cnn["n_highway"] * 2 * (filters + 1) * filters
+    number += (filters + 1) * lstm["projection_dim"]
+    cell = (2 * lstm["projection_dim"] + 1) * 4 * lstm["dim"]
+    cell += lstm["dim"] * lstm["projection_dim"]
+    return (number + 2 * lstm["n_layers"] * cell) / 1e6
