@@ -27,12 +27,29 @@ give the gradients of the gates alone, and a weight's gradient is one product ov
 steps. A clip's gradient is 1 inside its bounds and 0 beyond and exactly on them.
 """
 
+import contextlib
+import contextvars
 import importlib
 
 import keras
 from keras import ops
 
 _MODULES = {"tensorflow", "jax", "torch"}
+_is_portable = contextvars.ContextVar("is_portable", default=False)
+
+
+@contextlib.contextmanager
+def portable():
+    """Loops traced inside are of operations that other runtimes know.
+
+    For graphs on TensorFlow and PyTorch that go into files of other programs: no
+    gradient, no arrays of tensors, and any number of steps.
+    """
+    token = _is_portable.set(True)
+    try:
+        yield
+    finally:
+        _is_portable.reset(token)
 
 
 def general_scan(step, state, inputs):
@@ -56,7 +73,15 @@ def scan(step, state, inputs):
 
 
 def general_projected_lstm(
-    gates_input, mask, h, c, recurrent_kernel, projection_kernel, cell_clip, proj_clip
+    gates_input,
+    mask,
+    h,
+    c,
+    recurrent_kernel,
+    projection_kernel,
+    cell_clip,
+    proj_clip,
+    scan=scan,
 ):
     """`projected_lstm` in keras.ops over `scan`, for any backend and dtype."""
 
@@ -93,7 +118,8 @@ def projected_lstm(
     function = general_projected_lstm
     # With 16 bits c has another dtype than the rest, and the general one does that.
     if name in _MODULES and gates_input.dtype == c.dtype:
-        module = importlib.import_module(f"keras_elmo.backend.{name}_lstm")
+        kind = "portable" if _is_portable.get() else "lstm"
+        module = importlib.import_module(f"keras_elmo.backend.{name}_{kind}")
         function = module.projected_lstm
     return function(
         gates_input,
