@@ -17,6 +17,9 @@ from keras_elmo.cli import (  # isort: skip
     cache as cache,
     pretraining as pretraining,
     tasks as tasks,
+    evaluation as evaluation,
+    published as published,
+    serving as serving,
 )
 from keras_elmo.cli.shared import app
 
