@@ -120,6 +120,7 @@ class Inference:
             rows[row, 1 : len(sentence) + 1] = sentence
             mask[row, : len(sentence) + 2] = True
         layers = self._context_model.predict_on_batch([vectors[rows], mask])
+        layers = keras.tree.flatten(layers)  # Keras unwraps a list of one
         edge = 0 if self.keep_boundaries else 1
         return [
             np.stack([_float32(layer[row, edge : n + 2 - edge]) for layer in layers])

@@ -173,6 +173,11 @@ class ManyLangsBackbone(ElmoBackbone):
         self.proj_clip = checks.positive_float_or_none("proj_clip", proj_clip)
         self.dropout = checks.fraction("dropout", dropout)
 
+    def call(self, inputs, training=None, mask=None):
+        # Keras unwraps a list of one.
+        outputs = super().call(inputs, training=training, mask=mask)
+        return outputs if isinstance(outputs, list) else [outputs]
+
     @property
     def input_kind(self):
         """What the model reads, as `ElmoTokenizer` names it."""
