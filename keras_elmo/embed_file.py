@@ -14,10 +14,9 @@ from rich.progress import (
 )
 
 from keras_elmo import checks
-from keras_elmo.embed import embed_iter
+from keras_elmo.embed_workers import embedder
 from keras_elmo.files import atomic_path
 from keras_elmo.lines import read_lines
-from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.outputs import WRITERS
 from keras_elmo.text.characters import count_truncated
 from keras_elmo.text.tokenizers import get_tokenizer
@@ -34,6 +33,7 @@ def embed_file(
     output_format=None,
     batch_size=32,
     token_cache=None,
+    workers=1,
     overwrite=False,
 ):
     """Writes the vectors of every line of a text file.
@@ -47,7 +47,9 @@ def embed_file(
         tokenizer: "whitespace" or "unicode".
         output_format: "h5" or "npz", or None for what `output` ends in.
         batch_size: int, sentences run together at most.
-        token_cache: as in `keras_elmo.embed`.
+        token_cache: path of a token cache, or a `TokenCache`.
+        workers: int. More than 1: so many processes, each with its share of the
+            machine's cores and a model of its own; this one writes.
         overwrite: bool. Replace `output`.
 
     Returns:
@@ -65,12 +67,10 @@ def embed_file(
     if not input_file.is_file():
         raise FileNotFoundError(f"`{input_file}` does not exist or is not a file.")
     counts = {"sentences": 0, "tokens": 0, "truncated_tokens": 0}
-    with atomic_path(output, overwrite=overwrite) as temporary:
-        backbone = (
-            model
-            if isinstance(model, ElmoBackbone)
-            else ElmoBackbone.from_preset(model)
-        )
+    with (
+        atomic_path(output, overwrite=overwrite) as temporary,
+        embedder(model, workers) as (ids, embed),
+    ):
         read: deque[str] = deque()
 
         def sentences():
@@ -78,9 +78,9 @@ def embed_file(
                 tokens = tokenize(line)
                 counts["sentences"] += 1
                 counts["tokens"] += len(tokens)
-                if backbone.input_kind == "characters":
+                if ids.input_kind == "characters":
                     counts["truncated_tokens"] += count_truncated(
-                        tokens, backbone.max_characters_per_token
+                        tokens, ids.max_characters_per_token
                     )
                 read.append(line)
                 yield tokens
@@ -89,16 +89,15 @@ def embed_file(
             _progress_bar(input_file) as progress,
             contextlib.closing(writer_class(temporary)) as writer,
         ):
-            vectors = embed_iter(
+            vectors = embed(
                 sentences(),
-                backbone,
-                layers,
-                pooling,
+                layers=layers,
+                pooling=pooling,
                 batch_size=batch_size,
                 token_cache=token_cache,
             )
             for row in vectors:
-                # `embed_iter` reads a window ahead; lines leave in order.
+                # Sentences are read ahead; lines leave in order.
                 writer.write(read.popleft(), row)
             writer.finish()
     return {"output": str(output), **counts}

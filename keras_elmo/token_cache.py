@@ -108,7 +108,7 @@ class TokenCache:
             for start in range(0, len(distinct), CHUNK):
                 chunk = distinct[start : start + CHUNK]
                 # Behind them stand the markers' vectors.
-                found = inference.token_vectors(chunk)[: len(chunk)]
+                found = np.asarray(inference.token_vectors(chunk))[: len(chunk)]
                 if not np.isfinite(found).all():
                     raise ValueError("`backbone` gives vectors that are no numbers.")
                 vectors[start : start + len(chunk)] = found

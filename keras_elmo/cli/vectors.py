@@ -41,6 +41,9 @@ def embed(
     token_cache: Annotated[
         Path | None, typer.Option(help="What cache-tokens made for this model.")
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes that share this machine's cores.")
+    ] = 1,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ):
@@ -62,6 +65,7 @@ def embed(
         output_format=output_format,
         batch_size=batch_size,
         token_cache=token_cache,
+        workers=workers,
         overwrite=overwrite,
     )
     print_result(summary, as_json)
