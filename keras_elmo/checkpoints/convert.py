@@ -1,16 +1,26 @@
-"""Published weights to a preset."""
+"""Weights of any published form to a preset, and back to the forms of bilm-tf."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from keras_elmo import checks
-from keras_elmo.checkpoints.bilm_hdf5 import build_backbone
+from keras_elmo.checkpoints import forms
+from keras_elmo.checkpoints.archives import is_archive, unpacked
+from keras_elmo.checkpoints.model_card import files_of, write_card
+from keras_elmo.checkpoints.readers import READERS
+from keras_elmo.checkpoints.writers import WRITERS, backbone_of
 from keras_elmo.embed import embed
+from keras_elmo.files import atomic_path
+from keras_elmo.models.elmo_bilm import ElmoBiLM
+from keras_elmo.preset_sources import resolve
 
-FORMS = ("auto", "bilm_hdf5")
-# Embedded once, to see that the numbers are numbers.
+FORMS = ("auto", *forms.FORMS)
+TARGETS = tuple(WRITERS)
+# Embedded before it is written and after: the numbers are numbers, and the same.
 CHECK_SENTENCE = ["The", "bank", "of", "the", "river", "."]
 
 
@@ -19,79 +29,157 @@ def convert(
     output: str | os.PathLike,
     form: str = "auto",
     overwrite: bool = False,
+    *,
+    to: str = "preset",
+    vocabulary: str | os.PathLike | None = None,
+    licence: str | None = None,
+    origin: str | None = None,
+    languages: tuple[str, ...] = (),
 ) -> dict:
-    """Turns published weights into a preset directory.
+    """Turns weights of one form into a preset, or a preset into what bilm-tf reads.
+
+    What was written is read back and embeds a sentence, before it is moved into place.
 
     Args:
-        source: a folder with one `*options.json` and one `*.hdf5`, as bilm-tf and
-            AllenNLP publish them, or the path of the options with the weights beside
-            them. A `vocab*.txt` in the folder is taken along; a model of word input
-            needs it.
-        output: the preset directory to make.
-        form: "auto" or "bilm_hdf5".
+        source: a folder, an archive of one (`.zip`, `.tar`, `.tar.gz`), or one of the
+            files that tell its form: options with the weights beside them, a
+            checkpoint's prefix or index. Also a preset, as `from_preset` takes it.
+        output: the directory to make.
+        form: "auto", or one of `forms.FORMS`: what `source` is.
         overwrite: bool. Replace `output`.
+        to: "preset"; "bilm_hdf5", `options.json`, `model.hdf5` and `vocab.txt` as
+            bilm-tf, AllenNLP, flair and simple_elmo read them; or "bilm_tf1",
+            a checkpoint that bilm-tf's training goes on from.
+        vocabulary: path of the words it was trained with. Defaults to the one
+            `vocab*.txt` among the files.
+        licence: str, what the weights may be used for, for the model's card.
+        origin: str, where the files come from, for the card.
+        languages: codes or names, for the card.
 
     Returns:
-        dict: "form", "input", "layers", "dimension", "parameters", "vocabulary"
-        (words, or None), "output".
+        dict: "form", "to", "input", "layers", "hidden_dim", "dimension",
+        "max_characters", "parameters", "vocabulary" (words), "language_model"
+        (bool), "training_steps", "mix_weights", "gamma", "languages", "remarks",
+        "output"; None where something is not known.
 
     Raises:
+        FileExistsError: when `output` exists and `overwrite` is False.
         FileNotFoundError: when `source` is not there or holds no such files, with
             what was looked for.
-        ValueError: when several files fit, when files contradict each other, or when
-            the model's vectors are not finite. Nothing is written then.
+        ValueError: when files are damaged, hostile or contradict each other, or the
+            model's vectors are not finite. Nothing is written then.
     """
-    if form not in FORMS:
-        raise ValueError(checks.received("form", form, f"one of {FORMS}"))
-    options, weights, vocabulary = _find(Path(source))
-    backbone = build_backbone(options, weights, vocabulary)
-    if not np.isfinite(embed([CHECK_SENTENCE], backbone, layers="all")).all():
-        raise ValueError(
-            f"`{weights}` gives vectors that are not finite for a plain sentence."
+    form = checks.one_of("form", form.replace("-", "_"), FORMS)
+    to = checks.one_of("to", to.replace("-", "_"), TARGETS)
+    with atomic_path(output, overwrite=overwrite) as directory, _opened(source) as at:
+        form, place, remarks = _choose(source, at, form)
+        if form == to == "preset":
+            raise ValueError(
+                f"`{source}` is a preset already: `to` must be bilm_hdf5 or bilm_tf1."
+            )
+        model, state, more = READERS[form](place, vocabulary)
+        remarks += more
+        backbone = backbone_of(model)
+        vectors = embed([CHECK_SENTENCE], backbone, layers="all")
+        if not np.isfinite(vectors).all():
+            raise ValueError(
+                f"`{place}` gives vectors that are not finite for a plain sentence."
+            )
+        again, more = WRITERS[to](model, state, directory)
+        remarks += more
+        check = embed([CHECK_SENTENCE], backbone_of(again), layers="all")
+        if not np.array_equal(check, vectors):
+            raise ValueError(
+                "What was written is not what was read: the vectors of a sentence "
+                f"differ by {np.abs(check - vectors).max():.1e}."
+            )
+        facts = _facts(model, state)
+        write_card(
+            directory,
+            title=Path(output).name,
+            form=form,
+            facts=facts,
+            files=files_of(place),
+            licence=licence,
+            origin=origin,
+            languages=languages,
         )
-    backbone.save_to_preset(output, overwrite=overwrite)
     return {
-        "form": "bilm_hdf5",
-        "input": backbone.input_kind,
-        "layers": backbone.num_layers,
-        "dimension": backbone.output_dim,
-        "parameters": int(backbone.count_params()),
-        "vocabulary": None if backbone.vocabulary is None else len(backbone.vocabulary),
+        "form": form,
+        "to": to,
+        **facts,
+        "languages": list(languages) or None,
+        "remarks": remarks or None,
         "output": str(output),
     }
 
 
-def _find(source):
-    """Paths of options, weights, and the vocabulary or None."""
-    if source.is_dir():
-        options = _only(source, "*options.json", "options")
-        folder = source
-    elif source.is_file():
-        options, folder = source, source.parent
+@contextlib.contextmanager
+def _opened(source) -> Iterator[Path | None]:
+    """The place that a model's files lie in; None: no place of this machine."""
+    path = Path(source)
+    if is_archive(path):
+        with unpacked(path) as folder:
+            yield forms.locate(folder)
+    elif path.is_dir():
+        yield forms.locate(path)
+    elif os.path.lexists(path) or path.with_name(f"{path.name}.index").is_file():
+        yield path
     else:
-        raise FileNotFoundError(f"`{source}` does not exist.")
-    weights = _only(folder, "*.hdf5", "weights")
-    vocabularies = sorted(folder.glob("vocab*.txt"))
-    if len(vocabularies) > 1:
-        raise ValueError(_several(folder, "vocab*.txt", vocabularies))
-    return options, weights, vocabularies[0] if vocabularies else None
+        yield None
 
 
-def _only(folder, pattern, what):
-    found = sorted(folder.glob(pattern))
-    if what == "weights" and len(found) > 1:
-        # What bilm-tf's `dump_token_embeddings` writes lies beside the weights.
-        found = [path for path in found if "embedding" not in path.name] or found
+def _choose(source, place, form):
+    """(form, the place to read, remarks)."""
+    if place is None:
+        if form not in ("auto", "preset"):
+            raise FileNotFoundError(f"`{source}` does not exist.")
+        try:
+            return "preset", resolve(source), []
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"`{source}` does not exist: {error}") from None
+    if form != "auto":
+        return form, place, []
+    if not place.is_dir():
+        return _form_of_file(place), place, []
+    found = forms.recognise(place)
     if not found:
-        raise FileNotFoundError(
-            f"`{folder}` has no {what}: no file `{pattern}` (bilm-tf's and AllenNLP's "
-            "published form is `*options.json` beside `*.hdf5`)."
-        )
-    if len(found) > 1:
-        raise ValueError(_several(folder, pattern, found))
-    return found[0]
+        raise forms.nothing_known(Path(source))
+    others = [
+        f"The folder has the files of {other} too: `--from {other}` reads them."
+        for other in found[1:]
+    ]
+    return found[0], place, others
 
 
-def _several(folder, pattern, found):
-    names = ", ".join(path.name for path in found)
-    return f"`{folder}` must have one file `{pattern}`. Received: {names}."
+def _form_of_file(path):
+    name = path.name
+    if name.endswith(".index") or not path.exists() or "ckpt" in name:
+        return "bilm_tf1"
+    if name.endswith("options.json"):
+        found = forms.recognise(path.parent)
+        return next((f for f in found if f.startswith("bilm")), "bilm_hdf5")
+    raise ValueError(
+        f"`{path}` is no file that tells a model's form: give its folder, its "
+        "options.json, its model.ckpt-*.index, or an archive of its folder "
+        "(.zip, .tar, .tar.gz)."
+    )
+
+
+def _facts(model, state):
+    backbone = backbone_of(model)
+    return {
+        "input": backbone.input_kind,
+        "layers": backbone.num_layers,
+        "hidden_dim": backbone.hidden_dim,
+        "dimension": backbone.output_dim,
+        "max_characters": backbone.max_characters_per_token
+        if backbone.input_kind == "characters"
+        else None,
+        "parameters": int(model.count_params()),
+        "vocabulary": None if backbone.vocabulary is None else len(backbone.vocabulary),
+        "language_model": isinstance(model, ElmoBiLM),
+        "training_steps": None if state is None else state.step,
+        "mix_weights": backbone.mix_weights,
+        "gamma": None if backbone.mix_weights is None else backbone.gamma,
+    }

@@ -11,20 +11,58 @@ from keras_elmo.cli.shared import AsJson, Overwrite, app, log_backend, print_res
 @app.command()
 def convert(
     source: Annotated[
-        Path, typer.Argument(help="Folder, or options.json with its weights beside it.")
+        str,
+        typer.Argument(
+            help="Folder or archive (.zip, .tar.gz) of a model, its options.json or "
+            "model.ckpt-*.index; or a preset."
+        ),
     ],
-    output: Annotated[Path, typer.Option(help="Preset directory to make.")],
+    output: Annotated[Path, typer.Option(help="Directory to make.")],
     form: Annotated[
-        str, typer.Option("--from", help="Form of SOURCE: auto or bilm_hdf5.")
+        str,
+        typer.Option(
+            "--from",
+            help="Form of SOURCE: auto, bilm_hdf5, bilm_tf1, tf_hub, many_langs, "
+            "preset.",
+        ),
     ] = "auto",
+    to: Annotated[
+        str, typer.Option(help="Form to make: preset, bilm_hdf5, bilm_tf1.")
+    ] = "preset",
+    vocabulary: Annotated[
+        Path | None,
+        typer.Option(help="Words it was trained with; else vocab*.txt beside it."),
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="The weights' licence, for the model card.")
+    ] = None,
+    origin: Annotated[
+        str | None, typer.Option(help="Where the files come from, for the card.")
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(help="For the card; repeatable.")
+    ] = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ):
-    """Turn published weights into a preset."""
+    """Turn published weights into a preset, or a preset into bilm-tf's forms."""
     log_backend()
     from keras_elmo.checkpoints.convert import convert as run
 
-    summary = run(source, output, form=form, overwrite=overwrite)
+    summary = run(
+        source,
+        output,
+        form=form,
+        overwrite=overwrite,
+        to=to,
+        vocabulary=vocabulary,
+        licence=licence,
+        origin=origin,
+        languages=tuple(language or ()),
+    )
+    if not as_json:
+        # A program looks for every key; a person reads what is known.
+        summary = {key: value for key, value in summary.items() if value is not None}
     print_result(summary, as_json)
 
 
