@@ -14,7 +14,7 @@ from keras_elmo import checks
 from keras_elmo.checkpoints.hdf5 import find_datasets, open_hdf5
 from keras_elmo.files import atomic_path
 from keras_elmo.inference import Inference
-from keras_elmo.text.characters import BEGIN_SENTENCE, END_SENTENCE
+from keras_elmo.text.dictionaries import Dictionaries
 
 FORMAT = "keras_elmo token cache"
 FORMAT_VERSION = 1
@@ -61,7 +61,7 @@ class TokenCache:
                 f"tokens, {len(self._vectors)} vectors."
             )
         # The backbone that passed `check` last, and what its weights were then.
-        self._passed: tuple = (None, None)
+        self._passed: tuple = (None, None, None)
 
     @classmethod
     def create(
@@ -87,13 +87,13 @@ class TokenCache:
             ValueError: when the backbone reads words, or its vectors are no numbers.
         """
         settings = _settings_of(backbone)
-        distinct = list(dict.fromkeys([BEGIN_SENTENCE, END_SENTENCE, *tokens]))
         inference = Inference.of(backbone)
+        distinct = list(dict.fromkeys([*inference.tokenizer.markers, *tokens]))
         description = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "settings": settings,
-            "weights_sha256": _digest(_weights(backbone)),
+            "sha256": _digest(backbone),
             "tokens": distinct,
         }
         with (
@@ -158,17 +158,22 @@ class TokenCache:
                 f"`{self.path}` was made for another model. Differing: "
                 f"{', '.join(differing)}."
             )
-        weights = _weights(backbone)
-        sums = [_sum_of_bits(weight) for weight in weights]
-        passed, passed_sums = self._passed
-        if passed is not None and passed() is backbone and passed_sums == sums:
+        vocabulary = backbone.vocabulary
+        sums = [_sum_of_bits(weight) for weight in _weights(backbone)]
+        passed, passed_vocabulary, passed_sums = self._passed
+        if (
+            passed is not None
+            and passed() is backbone
+            and passed_vocabulary is vocabulary
+            and passed_sums == sums
+        ):
             return
-        if _digest(weights) != self._digest:
+        if _digest(backbone) != self._digest:
             raise ValueError(
                 f"`{self.path}` was made from other weights than the model's. Make it "
                 "again (keras-elmo cache-tokens), after any training of the model."
             )
-        self._passed = weakref.ref(backbone), sums
+        self._passed = weakref.ref(backbone), vocabulary, sums
 
     def vectors(self, tokens: list[str], embed) -> np.ndarray:
         """Vectors of tokens, from the file where it has them.
@@ -195,14 +200,14 @@ class TokenCache:
 
 def _settings_of(backbone):
     """What the vectors depend on besides the weights, as JSON gives it back."""
-    tokenizer = Inference.of(backbone).tokenizer.get_config()
-    if tokenizer["input_kind"] == "words":
+    inference = Inference.of(backbone)
+    if not inference.is_characters:
         raise ValueError(
             "A token cache is for models that read characters. Received: a backbone of "
             "word input, whose vectors are rows of a table already."
         )
     embedder = backbone.token_embedder
-    config = {**tokenizer, **embedder.get_config()}
+    config = {**inference.tokenizer.get_config(), **embedder.get_config()}
     # How text was split, and what the layer is called, changes no token's vector.
     for name in ("splitter", "name", "trainable", "dtype"):
         config.pop(name, None)
@@ -215,9 +220,13 @@ def _weights(backbone):
     return backbone.token_embedder.get_weights()
 
 
-def _digest(weights):
+def _digest(backbone):
     digest = hashlib.sha256()
-    for weight in weights:
+    vocabulary = backbone.vocabulary
+    if isinstance(vocabulary, Dictionaries):  # which characters have which row
+        rows = json.dumps([vocabulary.words, vocabulary.characters])
+        digest.update(rows.encode())
+    for weight in _weights(backbone):
         digest.update(f"{weight.shape};".encode())
         # The values, whatever they are stored in.
         digest.update(np.ascontiguousarray(weight, "<f4").data)
@@ -271,4 +280,4 @@ def _description(text, path):
         raise ValueError(f"`{path}` must hold its tokens as a list of strings.")
     if not isinstance(settings, dict):
         raise ValueError(f"`{path}` must hold the settings of its model.")
-    return tokens, settings, found.get("weights_sha256")
+    return tokens, settings, found.get("sha256")
