@@ -5,7 +5,8 @@ config.json          the backbone's class and arguments
 model.weights.h5     its weights
 metadata.json        versions, number of parameters, date
 tokenizer.json       how text becomes its ids
-assets/vocabulary.txt   where the vocabulary is known
+assets/vocabulary.txt   where the vocabulary is known; ELMoForManyLangs: the files
+                     word.dic and char.dic
 ```
 """
 
@@ -20,13 +21,13 @@ import numpy as np
 
 from keras_elmo import checks
 from keras_elmo._version import __version__
-from keras_elmo.checkpoints import hdf5
-from keras_elmo.checkpoints.bilm_names import weights_of
+from keras_elmo.checkpoints import bilm_names, hdf5, many_langs_names
 from keras_elmo.files import atomic_path, read_json
-from keras_elmo.models.elmo_backbone import VOCABULARY_FILE, ElmoBackbone
+from keras_elmo.models.elmo_backbone import ElmoBackbone
+from keras_elmo.models.many_langs_backbone import ManyLangsBackbone
 from keras_elmo.preset_sources import resolve
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
-from keras_elmo.text.vocabulary import Vocabulary
+from keras_elmo.text.vocabulary_files import read_vocabulary, write_vocabulary
 
 CONFIG_FILE = "config.json"
 WEIGHTS_FILE = "model.weights.h5"
@@ -34,7 +35,11 @@ METADATA_FILE = "metadata.json"
 TOKENIZER_FILE = "tokenizer.json"
 ASSETS = "assets"
 WEIGHTS_DTYPES = ("float32", "float16")
-REGISTERED_NAME = keras.saving.get_registered_name(ElmoBackbone)
+# The classes of presets, by the name in config.json.
+CLASSES = {
+    keras.saving.get_registered_name(cls): cls
+    for cls in (ElmoBackbone, ManyLangsBackbone)
+}
 
 
 def save_backbone(backbone, preset_dir, overwrite=False, weights_dtype="float32"):
@@ -54,11 +59,13 @@ def write_preset(backbone, directory, weights_dtype="float32"):
     """Makes `directory` and writes a preset's files into it, as it goes."""
     directory = Path(directory)
     (directory / ASSETS).mkdir(parents=True)
+    many_langs = isinstance(backbone, ManyLangsBackbone)
+    cls = ManyLangsBackbone if many_langs else ElmoBackbone
     config = {
         "module": "keras_elmo",
-        "class_name": "ElmoBackbone",
+        "class_name": cls.__name__,
         "config": backbone.get_config(),
-        "registered_name": REGISTERED_NAME,
+        "registered_name": keras.saving.get_registered_name(cls),
     }
     metadata = {
         "keras_version": keras.version(),
@@ -74,8 +81,7 @@ def write_preset(backbone, directory, weights_dtype="float32"):
     write_json(directory / CONFIG_FILE, config)
     write_json(directory / METADATA_FILE, metadata)
     write_json(directory / TOKENIZER_FILE, tokenizer)
-    if backbone.vocabulary is not None:
-        backbone.vocabulary.write(directory / ASSETS / VOCABULARY_FILE)
+    write_vocabulary(backbone.vocabulary, directory / ASSETS)
     backbone.save_weights(directory / WEIGHTS_FILE)
     if weights_dtype != "float32":
         _store_weights_as(directory / WEIGHTS_FILE, weights_dtype)
@@ -146,32 +152,36 @@ def load_backbone(preset, dtype=None):
     config = read_json(path)
     config = config if isinstance(config, dict) else {}
     registered = config.get("registered_name")
-    if registered != REGISTERED_NAME or not isinstance(config.get("config"), dict):
+    cls = CLASSES.get(registered) if isinstance(registered, str) else None
+    if cls is None or not isinstance(config.get("config"), dict):
         raise ValueError(
-            f"`{path}` must describe a model of class {REGISTERED_NAME!r}. "
-            f"Received: registered_name={registered!r}."
+            f"`{path}` must describe a model of class "
+            f"{' or '.join(map(repr, CLASSES))}. Received: "
+            f"registered_name={registered!r}."
         )
     arguments = dict(config["config"])
     if dtype is not None:
         arguments["dtype"] = dtype
     weights = directory / WEIGHTS_FILE
     try:
-        check_size(arguments, weights)
-        backbone = ElmoBackbone.from_config(arguments)
+        check_size(cls, arguments, weights)
+        backbone = cls.from_config(arguments)
     except (KeyError, TypeError) as error:
         raise ValueError(f"`{path}` is not a valid configuration: {error}") from error
-    vocabulary = directory / ASSETS / VOCABULARY_FILE
-    if vocabulary.exists():
-        backbone.vocabulary = Vocabulary.read(vocabulary)
+    backbone.vocabulary = read_vocabulary(directory / ASSETS)
     load_weights(backbone, weights)
     return backbone
 
 
-def check_size(arguments, path):
+def check_size(cls, arguments, path):
     """Refuses a model of more weights than the file holds, before it is allocated."""
     if not path.is_file():
         raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
-    number = sum(math.prod(weight.shape) for weight in weights_of(arguments).values())
+    if cls is ManyLangsBackbone:
+        number = many_langs_names.count_weights(arguments)
+    else:
+        weights = bilm_names.weights_of(arguments).values()
+        number = sum(math.prod(weight.shape) for weight in weights)
     # No weight takes fewer bytes than in 16 bits.
     if 2 * number > path.stat().st_size:
         raise ValueError(
@@ -226,7 +236,5 @@ def load_tokenizer(preset):
         tokenizer = ElmoTokenizer(**config)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`{path}` is not a valid configuration: {error}") from None
-    vocabulary = directory / ASSETS / VOCABULARY_FILE
-    if vocabulary.exists():
-        tokenizer.vocabulary = Vocabulary.read(vocabulary)
+    tokenizer.vocabulary = read_vocabulary(directory / ASSETS)
     return tokenizer

@@ -9,6 +9,7 @@ Reference: HIT-SCIR/ELMoForManyLangs `modules/`; PyTorch `torch.nn.LSTM`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,15 @@ def shapes_of(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
         for weight in weights_of(config)
         for name, shape in weight.shapes.items()
     }
+
+
+def count_weights(config: Mapping[str, Any]) -> int:
+    """How many numbers a `ManyLangsBackbone` has: of torch's two biases it has one."""
+    return sum(
+        prod(shape)
+        for name, shape in shapes_of(config).items()
+        if not name.startswith(f"{ENCODER}/encoder.bias_hh")
+    )
 
 
 def _token_embedder(config):

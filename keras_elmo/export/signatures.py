@@ -65,8 +65,9 @@ def backbone_signatures(backbone, tokenizer):
     encode = GraphEncoder(ElmoTokenizer.of(backbone, tokenizer))
     weights = LayerChoice("mix", backbone).weights
     assert weights is not None  # only "all" has none
-    if backbone.input_kind == "characters":
-        shape, name = (None, None, backbone.max_characters_per_token), "character_ids"
+    has_characters = backbone.ids_width is not None
+    if has_characters:
+        shape, name = (None, None, backbone.ids_width), "character_ids"
     else:
         shape, name = (None, None), "token_ids"
     ids_spec = tf.TensorSpec(shape, tf.int32, name)
@@ -76,17 +77,23 @@ def backbone_signatures(backbone, tokenizer):
     def outputs(ids):
         layers = backbone(ids, training=False)
         is_token = tf.not_equal(ids, 0)
-        if backbone.input_kind == "characters":
+        if has_characters:
             is_token = tf.reduce_any(is_token, axis=-1)
         lengths = tf.reduce_sum(tf.cast(is_token, tf.int32), axis=1)
         layers = [tf.cast(layer, tf.float32) for layer in layers]
         mixed = tf.add_n([w * x for w, x in zip(weights, layers, strict=True)])
-        count = tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None]
-        named = {"word_emb": layers[0][..., : backbone.projection_dim]}
-        for number, layer in enumerate(layers[1:], 1):
-            named[f"lstm_outputs{number}"] = layer
+        # Over 10,000 tokens a sum in float32 is wrong in the fifth digit.
+        total = tf.reduce_sum(tf.cast(mixed, tf.float64), axis=1)
+        count = tf.cast(tf.maximum(lengths, 1), tf.float64)[:, None]
+        named = {}
+        # ELMoForManyLangs' "lstm" gives its top layer only.
+        for number, layer in enumerate(layers, backbone.num_layers + 1 - len(layers)):
+            if number == 0:
+                named["word_emb"] = layer[..., : backbone.projection_dim]
+            else:
+                named[f"lstm_outputs{number}"] = layer
         named["elmo"] = mixed
-        named["default"] = tf.reduce_sum(mixed, axis=1) / count
+        named["default"] = tf.cast(total / count, tf.float32)
         named["sequence_len"] = lengths
         return named
 
@@ -104,7 +111,7 @@ def backbone_signatures(backbone, tokenizer):
         }
 
     def by_ids(ids):
-        if backbone.input_kind == "words":
+        if not has_characters:
             return outputs(ids)
         # A server that fills up a batch's shorter requests takes the first number of
         # each for it, here the one that begins a word. No token is one number only.

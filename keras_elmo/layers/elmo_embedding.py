@@ -142,7 +142,7 @@ class ElmoEmbedding(keras.layers.Layer):
 
     def _mask(self, inputs):
         mask = ops.not_equal(inputs, 0)
-        if self.backbone.input_kind == "characters":
+        if self.backbone.ids_width is not None:
             mask = ops.any(mask, axis=-1)
         if self.backbone.keep_boundaries:
             # A sentence of n tokens is n + 2 long: its mask begins with two more.

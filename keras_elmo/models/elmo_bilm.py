@@ -82,6 +82,12 @@ class ElmoBiLM(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        if backbone.input_kind not in ("characters", "words"):
+            raise ValueError(
+                "`backbone` must be one that is pretrained here or read from bilm-tf's "
+                f"files. Received: a backbone of input {backbone.input_kind!r}, "
+                "ELMoForManyLangs', whose softmax is not published."
+            )
         if vocabulary_size is None:
             vocabulary_size = backbone.vocabulary_size
         if vocabulary_size is None:

@@ -195,12 +195,10 @@ def input_of(embedding, name):
     """
     if isinstance(embedding, LayerMixes):
         ids = keras.Input(embedding.layers_shape, name=name)
-    elif isinstance(embedding, ElmoEmbedding) and (
-        embedding.backbone.input_kind == "characters"
-    ):
-        width = embedding.backbone.max_characters_per_token
-        ids = keras.Input((None, width), dtype="int32", name=name)
     else:
-        ids = keras.Input((None,), dtype="int32", name=name)
+        is_elmo = isinstance(embedding, ElmoEmbedding)
+        width = embedding.backbone.ids_width if is_elmo else None
+        shape = (None,) if width is None else (None, width)
+        ids = keras.Input(shape, dtype="int32", name=name)
     vectors = embedding(ids)
     return ids, vectors if isinstance(vectors, list) else [vectors]
