@@ -150,9 +150,10 @@ def _finish(layers, choice, pooling, inference):
     # Sentence markers are no tokens of the sentence.
     edge = 1 if inference.keep_boundaries else 0
     tokens = layers[:, edge : layers.shape[1] - edge]
-    return choice(tokens.sum(axis=1, keepdims=True) / max(tokens.shape[1], 1))[
-        ..., 0, :
-    ]
+    # Over 10,000 tokens a sum in float32 is wrong in the fifth digit.
+    total = tokens.sum(axis=1, keepdims=True, dtype="float64")
+    mean = (total / max(tokens.shape[1], 1)).astype(tokens.dtype)
+    return choice(mean)[..., 0, :]
 
 
 def _batches(lengths, batch_size, max_tokens):
