@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.checkpoints.bilm_options import config_to_options
+from keras_elmo.checkpoints.bilm_options import check_is_bilm, config_to_options
 from keras_elmo.checkpoints.option_rules import get_option
 from keras_elmo.text.characters import NUM_CHARACTER_IDS
 
@@ -88,6 +88,7 @@ def weights_of(config: Mapping) -> dict[str, Weight]:
         if config.get(key, 0) > LARGEST_NUMBER_OF_LAYERS:
             rule = f"at most {LARGEST_NUMBER_OF_LAYERS}"
             raise ValueError(checks.received(key, config[key], rule))
+    check_is_bilm(config)
     weights = []
 
     def add(name, shape, variables):

@@ -8,6 +8,7 @@ so does this one; where they disagree about a value, it is refused.
 import json
 import math
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from keras_elmo.checkpoints.option_rules import (
@@ -224,6 +225,7 @@ def config_to_options(config: dict) -> dict:
     Args:
         config: the arguments of an `ElmoBackbone`; those left out have its defaults.
     """
+    check_is_bilm(config)
     options = {
         "bidirectional": True,
         "dropout": config.get("dropout", 0.0),
@@ -248,6 +250,19 @@ def config_to_options(config: dict) -> dict:
         "n_highway": config.get("num_highway_layers", 0),
     }
     return options
+
+
+def check_is_bilm(config: Mapping) -> None:
+    """Refuses the arguments of a `ManyLangsBackbone`, which bilm-tf has no form for.
+
+    Raises:
+        ValueError: for those.
+    """
+    if "encoder_kind" in config:
+        raise ValueError(
+            "bilm-tf's forms have no place for ELMoForManyLangs' dictionaries and "
+            "layers: the model can be saved as a preset only."
+        )
 
 
 def write_options(backbone, path: str | os.PathLike, overwrite: bool = False) -> None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from keras_elmo.checkpoints.bilm_fit import first_of
 from keras_elmo.checkpoints.many_langs_config import (
     CONFIG_FILE,
     config_to_arguments,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from keras_elmo.models.many_langs_backbone import ManyLangsBackbone
 
 WEIGHTS_FILES = (f"{TOKEN_EMBEDDER}.pkl", f"{ENCODER}.pkl")
-SHOWN_NAMES = 5
 
 
 class ManyLangs(NamedTuple):
@@ -168,33 +168,35 @@ def _problems(shapes, tensors):
         ("misshapen", misshapen),
     ):
         if found:
-            more = "; ..." if len(found) > SHOWN_NAMES else ""
-            yield f"{what} ({len(found)}): {'; '.join(found[:SHOWN_NAMES])}{more}"
+            yield f"{what} ({len(found)}): {first_of(found, '; ')}"
 
 
 def _read_dictionaries(directory, arguments):
-    paths = {
-        name: directory / file if arguments.get(rows) is not None else None
+    entries = {
+        name: _read_entries(directory / file, arguments[rows])
         for name, file, rows in (
             ("words", WORDS_FILE, "vocabulary_size"),
             ("characters", CHARACTERS_FILE, "num_characters"),
         )
+        if arguments.get(rows) is not None
     }
-    for name, rows in (("words", "vocabulary_size"), ("characters", "num_characters")):
-        if paths[name] is not None:
-            _check_rows(paths[name], arguments[rows])
-    return Dictionaries.read(**paths)
+    try:
+        return Dictionaries(**entries)
+    except ValueError as error:
+        raise ValueError(f"The dictionaries of `{directory}`: {error}") from None
 
 
-def _check_rows(path, rows):
-    """Refuses a dictionary that its table was not made with."""
+def _read_entries(path, rows):
+    """A dictionary's entries; refuses one that its table was not made with."""
     if not path.is_file():
         raise FileNotFoundError(f"`{path}` is missing: the model is not complete.")
     entries, lines = read_dictionary(path)
+    last = max(entries.values(), default=0)
     # The original program counts entries, its training counted lines.
-    if rows not in (len(entries), lines) or max(entries.values(), default=0) >= rows:
+    if rows not in (len(entries), lines) or last >= rows:
         raise ValueError(
-            f"`{path}` has {lines} lines, {len(entries)} entries and rows up to "
-            f"{max(entries.values(), default=0)}, but its table in "
-            f"`{WEIGHTS_FILES[0]}` has {rows} rows: it belongs to another model."
+            f"`{path}` has {lines} lines, {len(entries)} entries, rows up to {last}, "
+            f"but its table in `{WEIGHTS_FILES[0]}` has {rows} rows: it belongs to "
+            "another model."
         )
+    return entries

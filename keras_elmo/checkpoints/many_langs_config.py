@@ -22,6 +22,8 @@ from keras_elmo.checkpoints.option_rules import (
 from keras_elmo.files import read_json
 
 CONFIG_FILE = "config.json"
+LARGEST_NUMBER_OF_LAYERS = 64
+LARGEST_TOKEN = 1000
 # The two files that the original package brings along; published models name one of
 # them and do not hold it. Their contents are the same, whatever their names say.
 _SAMPLE = {
@@ -57,6 +59,15 @@ def _is_dim(value):
     return is_integer(value, 0)
 
 
+def _is_number_of_layers(value):
+    # So many are listed before they are compared with what a file has.
+    return is_integer(value) and value <= LARGEST_NUMBER_OF_LAYERS
+
+
+def _is_token_size(value):
+    return is_integer(value, 3) and value <= LARGEST_TOKEN
+
+
 def _is_clip(value):
     # The original takes 0 for no clipping.
     if value is None:
@@ -79,7 +90,12 @@ _RULES = (
     Rule("encoder.name", "'elmo' or 'lstm'", _is_encoder, required=True),
     Rule("encoder.dim", _POSITIVE, is_integer, required=True),
     Rule("encoder.projection_dim", _POSITIVE, is_integer, required=True),
-    Rule("encoder.n_layers", _POSITIVE, is_integer, required=True),
+    Rule(
+        "encoder.n_layers",
+        f"an integer from 1 to {LARGEST_NUMBER_OF_LAYERS}",
+        _is_number_of_layers,
+        required=True,
+    ),
     Rule("encoder.cell_clip", _CLIP, _is_clip),
     Rule("encoder.proj_clip", _CLIP, _is_clip),
     Rule("token_embedder", "an object", is_object, required=True),
@@ -103,8 +119,8 @@ _RULES = (
     ),
     Rule(
         "token_embedder.max_characters_per_token",
-        "an integer of at least 3",
-        lambda value: is_integer(value, 3),
+        f"an integer from 3 to {LARGEST_TOKEN}",
+        _is_token_size,
         required=True,
     ),
     Rule("dropout", "a number from 0 up to, not including, 1", is_rate),
@@ -119,8 +135,8 @@ _CHARACTER_RULES = (
     ),
     Rule(
         "token_embedder.n_highway",
-        "an integer of at least 0",
-        _is_dim,
+        f"an integer from 0 to {LARGEST_NUMBER_OF_LAYERS}",
+        lambda value: value == 0 or _is_number_of_layers(value),
         required=True,
     ),
 )
@@ -169,10 +185,8 @@ def _named_config(directory, named):
     candidates = [directory / parts[-1]]
     if ".." not in parts and not Path(named).is_absolute() and ":" not in named:
         candidates.insert(0, directory.joinpath(*parts))
-    root = directory.resolve()
     for path in candidates:
-        # A link may lead out of the directory.
-        if path.is_file() and path.resolve().is_relative_to(root):
+        if _is_file_in(path, directory):
             return read_json(path), path
     if parts[-1] in _BUILT_IN:
         return _BUILT_IN[parts[-1]], parts[-1]
@@ -181,6 +195,15 @@ def _named_config(directory, named):
         f"{CONFIG_FILE} names as `config_path`. The original program has it in "
         "`configs/`: put it into the directory."
     )
+
+
+def _is_file_in(path, directory):
+    try:
+        # A link may lead out of the directory.
+        inside = path.resolve().is_relative_to(directory.resolve())
+        return inside and path.is_file()
+    except (OSError, ValueError):  # no name that a file could have
+        return False
 
 
 def _contradictions(embedder):

@@ -11,6 +11,7 @@ Reference: PyTorch `torch/serialization.py`, `torch/_utils.py`; Python `pickleto
 
 import io
 import os
+import re
 import struct
 import zipfile
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _PROTOCOL = 1001
 # What the pickles of a file may take, names and shapes without the numbers.
 LARGEST_STRUCTURE = 2**23
 LARGEST_NUMBER_OF_MEMBERS = 10_000
+# An absolute path, a drive, a step up, or Windows' separators.
+_OUTSIDE = re.compile(r"^/|^[A-Za-z]:|(^|/)\.\.(/|$)|\\")
 _DTYPES = {
     "FloatStorage": "f4",
     "DoubleStorage": "f8",
@@ -184,10 +187,8 @@ def _read_zip(file: BinaryIO):
 def _check_member(member):
     name = member.filename
     # Nothing is ever unpacked to a disk; such names are an attack on those who do.
-    if name.startswith(("/", "\\")) or ":" in name or ".." in name.split("/"):
+    if _OUTSIDE.search(name):
         raise ValueError(f"the member `{name[:100]}` lies outside of the archive")
-    if "\\" in name:
-        raise ValueError(f"the member `{name[:100]}` has no valid name")
     # As torch writes them. What is not packed cannot unpack to more than the file.
     if member.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"the member `{name[:100]}` is packed, as torch's never are")

@@ -133,6 +133,8 @@ class _Machine:
             push(Global(argument.replace(" ", ".")))
         elif name == "STACK_GLOBAL":
             attribute, module = self.pop(), self.pop()
+            if not _are((module, attribute), (str, str)):
+                raise ValueError("its pickle is damaged: a name that is no text")
             push(Global(f"{module}.{attribute}"))
         elif name == "BINPERSID":
             push(self.storage(self.pop()))
