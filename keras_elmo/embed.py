@@ -4,6 +4,7 @@ Distinct tokens are embedded once a window of sentences; sentences of similar le
 are run together; results come back in the order the sentences came in.
 """
 
+import functools
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from os import PathLike
@@ -11,14 +12,18 @@ from os import PathLike
 import numpy as np
 
 from keras_elmo import checks
-from keras_elmo.inference import Inference
+from keras_elmo.inference import DTYPES, Inference
 from keras_elmo.layer_choice import LayerChoice
+from keras_elmo.shrinking_batches import ShrinkingBatches
 from keras_elmo.text.characters import check_sentences, distinct_tokens
 from keras_elmo.token_cache import TokenCache
 
 # Sentences looked at together: enough that most batches hold one length, few enough
 # that memory stays small on a file of any length.
 WINDOW = 1024
+# So many that the recurrent products reach their full rate.
+BATCH_SIZE = 256
+MAX_TOKENS = 8192
 
 
 def embed(
@@ -27,9 +32,10 @@ def embed(
     layers: str | int = "mix",
     pooling: str | None = None,
     *,
-    batch_size: int = 32,
-    max_tokens: int = 4096,
+    batch_size: int = BATCH_SIZE,
+    max_tokens: int = MAX_TOKENS,
     token_cache: TokenCache | str | PathLike | None = None,
+    dtype: str = "float32",
 ) -> np.ndarray:
     """Contextual vectors of sentences, as one array.
 
@@ -38,14 +44,19 @@ def embed(
             generators), without sentence markers.
         backbone: `ElmoBackbone`.
         layers: "mix" (the backbone's mix weights and gamma, equal weights where it
-            has none), "mean", "top", "all", or a layer's index.
+            has none), "mean", "sum", "top", "all", or a layer's index.
         pooling: None for a vector a token, "mean" for a vector a sentence, over its
             real tokens; an empty sentence gives zeros.
         batch_size: int, sentences run together at most.
-        max_tokens: int, tokens run together at most, padding included; a longer
-            sentence is run alone. Neither changes a result.
+        max_tokens: int, tokens run together at most; a longer sentence is run alone,
+            whatever its length: memory grows by its vectors alone. Neither changes a
+            result. Both are halved, with a warning, when memory does not suffice.
         token_cache: `TokenCache` or the path of one: vectors of frequent tokens that
             need not be computed again. Changes no result; checked at each call.
+        dtype: "float32", or what the LSTMs' matrices are rounded to: "bfloat16",
+            "float16", or "int8" with a scale an output. Faster where the processor
+            multiplies it, on PyTorch, and most of all for single sentences; token
+            embeddings and sums stay in float32.
 
     Returns:
         NumPy float32. (batch, time, dim), 0 where padded; (batch, L + 1, time, dim)
@@ -70,6 +81,7 @@ def embed(
             batch_size=batch_size,
             max_tokens=max_tokens,
             token_cache=token_cache,
+            dtype=dtype,
         )
     )
     choice = LayerChoice(layers, backbone)
@@ -91,9 +103,10 @@ def embed_iter(
     layers: str | int = "mix",
     pooling: str | None = None,
     *,
-    batch_size: int = 32,
-    max_tokens: int = 4096,
+    batch_size: int = BATCH_SIZE,
+    max_tokens: int = MAX_TOKENS,
     token_cache: TokenCache | str | PathLike | None = None,
+    dtype: str = "float32",
 ) -> Iterator[np.ndarray]:
     """Contextual vectors of sentences, one array a sentence, in flat memory.
 
@@ -117,29 +130,23 @@ def embed_iter(
     choice = LayerChoice(layers, backbone)
     batch_size = checks.positive_int("batch_size", batch_size)
     max_tokens = checks.positive_int("max_tokens", max_tokens)
+    checks.one_of("dtype", dtype, DTYPES)
     if token_cache is not None:
         token_cache = TokenCache.of(token_cache, backbone)
     checked = check_sentences(sentences)
     # The checks above are made now, not when the first vector is asked for.
-    return _embed_windows(
-        checked, inference, choice, pooling, batch_size, max_tokens, token_cache
-    )
+    run = functools.partial(inference.contextual_vectors, dtype=dtype)
+    batches = ShrinkingBatches(run, batch_size, max_tokens)
+    return _embed_windows(checked, inference, choice, pooling, batches, token_cache)
 
 
-def _embed_windows(
-    sentences, inference, choice, pooling, batch_size, max_tokens, token_cache
-):
+def _embed_windows(sentences, inference, choice, pooling, batches, token_cache):
     while window := list(islice(sentences, WINDOW)):
         tokens, indices = distinct_tokens(window)
         vectors = inference.token_vectors(tokens, token_cache)
         results = [np.zeros(0)] * len(window)
-        lengths = [len(index) for index in indices]
-        for rows in _batches(lengths, batch_size, max_tokens):
-            batch = [indices[row] for row in rows]
-            for row, layers in zip(
-                rows, inference.contextual_vectors(vectors, batch), strict=True
-            ):
-                results[row] = _finish(layers, choice, pooling, inference)
+        for row, layers in batches.run(vectors, indices):
+            results[row] = _finish(layers, choice, pooling, inference)
         yield from results
 
 
@@ -154,13 +161,3 @@ def _finish(layers, choice, pooling, inference):
     total = tokens.sum(axis=1, keepdims=True, dtype="float64")
     mean = (total / max(tokens.shape[1], 1)).astype(tokens.dtype)
     return choice(mean)[..., 0, :]
-
-
-def _batches(lengths, batch_size, max_tokens):
-    """Lists of rows, longest sentences first, within both limits."""
-    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-    while order:
-        longest = lengths[order[0]] + 2
-        number = max(1, min(batch_size, max_tokens // longest))
-        yield order[:number]
-        order = order[number:]

@@ -1,47 +1,69 @@
 """Files of vectors, written sentence by sentence in flat memory."""
 
 import json
+import math
 import zipfile
+from pathlib import Path
 
 import h5py
 import numpy as np
 
+from keras_elmo import checks
+
 # The sentences themselves are kept until the end for the index: not for ever.
 MAX_INDEXED_SENTENCES = 1_000_000
+# Floats of rows that are written together: Parquet reads by groups of rows.
+ROW_GROUP = 1 << 22
+
+
+class _Index:
+    """`sentence_to_index`, AllenNLP's JSON object from each sentence to its number.
+
+    Of the first `MAX_INDEXED_SENTENCES`; of equal ones the last one counts.
+    """
+
+    def __init__(self):
+        self._numbers: dict[str, str] = {}
+        self.number = 0
+
+    def add(self, sentence):
+        """The name of the next sentence: its number."""
+        name = str(self.number)
+        if self.number < MAX_INDEXED_SENTENCES:
+            self._numbers[sentence] = name
+        self.number += 1
+        return name
+
+    def text(self):
+        """JSON, with escapes for what HDF5's strings do not hold: NUL, surrogates."""
+        return json.dumps(self._numbers)
 
 
 class HDF5Writer:
     """HDF5 as the original programs write it.
 
     Datasets "0", "1", ... by line, as bilm-tf's `dump_bilm_embeddings`, and
-    AllenNLP's `sentence_to_index`: a JSON object from each sentence to its number, of
-    the first `MAX_INDEXED_SENTENCES` lines. Of equal sentences the last one counts.
+    AllenNLP's `sentence_to_index`.
 
     Args:
         path: file to make.
+        label: str, what a sentence's text is: not used here.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, label="text"):
         self._file = h5py.File(path, "w-")
-        self._index: dict[str, str] = {}
-        self.number = 0
+        self._index = _Index()
 
     def write(self, sentence, vectors):
         """Adds the vectors of the next sentence."""
-        name = str(self.number)
-        self._file.create_dataset(name, data=vectors)
-        if self.number < MAX_INDEXED_SENTENCES:
-            self._index[sentence] = name
-        self.number += 1
+        self._file.create_dataset(self._index.add(sentence), data=vectors)
 
     def finish(self):
         """Writes what stands at the end."""
-        # HDF5 strings end at NUL and hold no lone surrogates: JSON in ASCII escapes.
-        text = json.dumps(self._index)
         dataset = self._file.create_dataset(
             "sentence_to_index", (1,), dtype=h5py.string_dtype()
         )
-        dataset[0] = text
+        dataset[0] = self._index.text()
 
     def close(self):
         """Closes the file, finished or not."""
@@ -49,28 +71,144 @@ class HDF5Writer:
 
 
 class NpzWriter:
-    """NumPy's archive with arrays "0", "1", ... by line.
+    """NumPy's archive with arrays "0", "1", ... by line, and `sentence_to_index`.
 
     Args:
         path: file to make.
+        label: str, what a sentence's text is: not used here.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, label="text"):
         self._zip = zipfile.ZipFile(path, "x", zipfile.ZIP_STORED, allowZip64=True)
-        self.number = 0
+        self._index = _Index()
 
     def write(self, sentence, vectors):
         """Adds the vectors of the next sentence."""
-        with self._zip.open(f"{self.number}.npy", "w", force_zip64=True) as entry:
-            np.lib.format.write_array(entry, np.ascontiguousarray(vectors))
-        self.number += 1
+        self._write_array(self._index.add(sentence), vectors)
 
     def finish(self):
-        """Nothing: an archive has no end of its own but its directory."""
+        """Writes what stands at the end."""
+        self._write_array("sentence_to_index", np.array(self._index.text()))
+
+    def _write_array(self, name, array):
+        with self._zip.open(f"{name}.npy", "w", force_zip64=True) as entry:
+            np.lib.format.write_array(entry, np.asarray(array, order="C"))
 
     def close(self):
         """Closes the file, finished or not."""
         self._zip.close()
 
 
-WRITERS = {"h5": HDF5Writer, "npz": NpzWriter}
+class ParquetWriter:
+    """Parquet with one row a sentence.
+
+    Columns: "number" (int64), the sentence under `label`, and "vectors": lists
+    of float32, nested as (tokens, dim), (L + 1, tokens, dim), (dim,) or (L + 1, dim),
+    the innermost of a fixed size.
+
+    Args:
+        path: file to make, or an open one.
+        label: str, the column of what was embedded: "text", or a protein's
+            "identifier".
+        first: int, number of the first sentence.
+
+    Raises:
+        ImportError: when pyarrow is not installed, naming the extra.
+    """
+
+    def __init__(self, path, label="text", first=0):
+        self._pyarrow, self._parquet = require_pyarrow()
+        self._path, self._label = path, label
+        self._file = None
+        self._rows: list = []
+        self._number, self._floats = first, 0
+
+    def write(self, sentence, vectors):
+        """Adds the vectors of the next sentence."""
+        self._rows.append((sentence, vectors))
+        self._floats += vectors.size
+        if self._floats >= ROW_GROUP:
+            self._write_group()
+
+    def finish(self):
+        """Writes what stands at the end."""
+        if self._rows or self._file is None:
+            self._write_group()
+
+    def _write_group(self):
+        """Writes the rows that are held."""
+        pyarrow, rows = self._pyarrow, self._rows
+        numbers = range(self._number, self._number + len(rows))
+        columns = {
+            "number": pyarrow.array(numbers, pyarrow.int64()),
+            self._label: pyarrow.array([row[0] for row in rows], pyarrow.string()),
+            "vectors": self._lists([row[1] for row in rows]),
+        }
+        table = pyarrow.table(columns)
+        if self._file is None:
+            self._file = self._parquet.ParquetWriter(self._path, table.schema)
+        self._file.write_table(table)
+        self._number += len(rows)
+        self._rows, self._floats = [], 0
+
+    def _lists(self, arrays):
+        """Arrays of one rank and one last size as a column of nested lists."""
+        pyarrow = self._pyarrow
+        if not arrays:
+            return pyarrow.array([], pyarrow.list_(pyarrow.list_(pyarrow.float32())))
+        flat = np.concatenate([array.ravel() for array in arrays])
+        column = pyarrow.FixedSizeListArray.from_arrays(flat, arrays[0].shape[-1])
+        # From the inside out: how many entries each list of an axis has.
+        for axis in reversed(range(arrays[0].ndim - 1)):
+            sizes = [
+                size
+                for array in arrays
+                for size in [array.shape[axis]] * math.prod(array.shape[:axis])
+            ]
+            offsets = np.concatenate([[0], np.cumsum(sizes)]).astype("int32")
+            column = pyarrow.ListArray.from_arrays(offsets, column)
+        return column
+
+    def close(self):
+        """Closes the file, finished or not."""
+        if self._file is not None:
+            self._file.close()
+
+
+def require_pyarrow():
+    """`pyarrow` and `pyarrow.parquet`, or an error that says how to get them."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ImportError(
+            f"Parquet needs pyarrow: pip install 'keras-elmo[parquet]'. ({error})"
+        ) from error
+    return pyarrow, parquet
+
+
+WRITERS = {"h5": HDF5Writer, "npz": NpzWriter, "parquet": ParquetWriter}
+# How a name ends -> the format.
+SUFFIXES = {".h5": "h5", ".hdf5": "h5", ".npz": "npz", ".parquet": "parquet"}
+
+
+def choose_writer(output, output_format=None):
+    """The class that writes a file.
+
+    Args:
+        output: path of the file.
+        output_format: a key of `WRITERS`, or None for what `output` ends in.
+
+    Raises:
+        ImportError: when a package that it needs is not installed.
+        ValueError: when there is no such format.
+    """
+    if output_format is None:
+        output_format = SUFFIXES.get(Path(output).suffix.lower())
+        if output_format is None:
+            rule = f"a file ending in {', '.join(SUFFIXES)}"
+            raise ValueError(checks.received("output", str(output), rule))
+    checks.one_of("output_format", output_format, WRITERS)
+    if output_format == "parquet":
+        require_pyarrow()
+    return WRITERS[output_format]

@@ -19,25 +19,42 @@ from keras_elmo.cli.shared import (
 @app.command()
 def embed(
     input_file: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="Text, one sentence a line.")
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="Text, one sentence a line, or a FASTA file."
+        ),
     ],
     model: Model,
     output: Annotated[Path, typer.Option(help="File to make.")],
     layers: Annotated[
-        str, typer.Option(help="mix, mean, top, all or a layer's index.")
-    ] = "mix",
+        str | None,
+        typer.Option(
+            help="mix, mean, sum, top, all or a layer's index; by default mix, and sum "
+            "of proteins."
+        ),
+    ] = None,
     pooling: Annotated[
-        str | None, typer.Option(help="mean: one vector a sentence.")
+        str | None, typer.Option(help="mean: one vector a sentence or protein.")
+    ] = None,
+    input_format: Annotated[
+        str | None, typer.Option(help="text or fasta; by default as INPUT ends.")
     ] = None,
     tokenizer: Annotated[
         str, typer.Option(help="whitespace or unicode.")
     ] = "whitespace",
     output_format: Annotated[
-        str | None, typer.Option(help="h5 or npz; by default as OUTPUT ends.")
+        str | None, typer.Option(help="h5, npz or parquet; by default as OUTPUT ends.")
     ] = None,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences run together at most.")
-    ] = 32,
+    ] = 256,
+    dtype: Annotated[
+        str,
+        typer.Option(
+            help="float32, or what the LSTMs' matrices are rounded to: bfloat16, "
+            "float16, int8."
+        ),
+    ] = "float32",
     token_cache: Annotated[
         Path | None, typer.Option(help="What cache-tokens made for this model.")
     ] = None,
@@ -47,10 +64,10 @@ def embed(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ):
-    """Write the vectors of every line of a text file.
+    """Write the vectors of every line of a text, or of every protein of a FASTA file.
 
-    Datasets "0", "1", ... by line: (tokens, dim), or (L + 1, tokens, dim) for
-    `--layers all`; a blank line has 0 tokens.
+    Datasets "0", "1", ... by line or protein: (tokens, dim), or (L + 1, tokens, dim)
+    for `--layers all`; a blank line has 0 tokens. Each residue is a token.
     """
     log_backend()
     from keras_elmo.embed_file import embed_file
@@ -59,12 +76,14 @@ def embed(
         input_file,
         model,
         output,
-        layers=layers_choice(layers),
+        layers=None if layers is None else layers_choice(layers),
         pooling=pooling,
+        input_format=input_format,
         tokenizer=tokenizer,
         output_format=output_format,
         batch_size=batch_size,
         token_cache=token_cache,
+        dtype=dtype,
         workers=workers,
         overwrite=overwrite,
     )

@@ -10,6 +10,7 @@ from keras_elmo.text.characters import (
 )
 from keras_elmo.text.dictionaries import Dictionaries as Dictionaries
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer as ElmoTokenizer
+from keras_elmo.text.fasta import FastaRecord as FastaRecord, read_fasta as read_fasta
 from keras_elmo.text.tokenizers import (
     get_tokenizer as get_tokenizer,
     unicode_tokenize as unicode_tokenize,
