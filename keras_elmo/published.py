@@ -17,7 +17,6 @@ import functools
 import importlib
 import shutil
 import sys
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,12 +24,10 @@ from typing import Any
 
 from keras_elmo._requirements import keras_home
 from keras_elmo.downloads import RemoteFile, fetch
-from keras_elmo.files import atomic_path, read_json
+from keras_elmo.files import read_json
 
 CONFIG_FILE = "config.json"
 DATA = Path(__file__).resolve().with_name("published.json")
-# A published archive holds weights, which hardly shrink. A bomb does.
-LARGEST_GROWTH = 20
 
 
 @dataclass(frozen=True)
@@ -151,12 +148,17 @@ def _make(model, preset):
         files = [fetch(file, folder) for file in model.files]
     except ConnectionError as error:
         raise ConnectionError(_by_hand(model, error)) from error
-    source = folder
-    if len(files) == 1 and zipfile.is_zipfile(files[0]):
-        source = _unpack(files[0], folder / "unpacked")
     try:
-        convert(source, preset, overwrite=True)
-    except ValueError as error:
+        convert(
+            # One file is an archive of all.
+            folder if len(files) > 1 else files[0],
+            preset,
+            overwrite=True,
+            licence=model.licence,
+            origin=model.homepage,
+            languages=model.languages,
+        )
+    except (ValueError, FileNotFoundError) as error:
         raise ValueError(
             f"{error} Remove `{folder}` to fetch {model.name!r} again."
         ) from error
@@ -171,27 +173,6 @@ def _by_hand(model, error):
         f"The published model {model.name!r} cannot be downloaded ({error}). Try "
         f"again, or fetch by hand: {todo}. Then ask for {model.name!r} again."
     )
-
-
-def _unpack(archive, folder):
-    """The directory of a model's files out of an archive that nobody vouches for."""
-    try:
-        with zipfile.ZipFile(archive) as content:
-            size = sum(entry.file_size for entry in content.infolist())
-            if size > LARGEST_GROWTH * archive.stat().st_size:
-                raise ValueError(
-                    f"`{archive}` claims to hold {size:,} bytes in "
-                    f"{archive.stat().st_size:,}."
-                )
-            with atomic_path(folder, overwrite=True) as temporary:
-                # It takes names that lead out of the folder for names in it, and
-                # makes no links.
-                content.extractall(temporary)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-        raise ValueError(f"`{archive}` cannot be unpacked: {error}") from None
-    entries = list(folder.iterdir())
-    # Some archives hold the files, some a folder of them.
-    return entries[0] if len(entries) == 1 and entries[0].is_dir() else folder
 
 
 @contextlib.contextmanager

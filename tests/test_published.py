@@ -3,7 +3,6 @@
 import errno
 import io
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -104,9 +103,9 @@ def web(files, tmp_path, monkeypatch):
         yield web
 
 
-def archive(members, compression=zipfile.ZIP_STORED):
+def archive(members):
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", compression) as target:
+    with zipfile.ZipFile(data, "w") as target:
         for name, content in members.items():
             target.writestr(name, content)
     return data.getvalue()
@@ -201,21 +200,20 @@ def test_a_damaged_model_says_what_to_remove(web, tmp_path):
 @pytest.mark.parametrize(
     "data, told",
     [
-        (b"PK\x03\x04 no more", "cannot be unpacked|has no options"),
-        (archive({"bomb": bytes(9_000_000)}, zipfile.ZIP_DEFLATED), "claims to hold"),
-        (archive({"../../outside": b"x", "/absolute": b"x"}), "has no options"),
+        (b"PK\x03\x04 no more", "cannot be unpacked"),
+        (archive({"../../outside": b"x"}), "leads out of it"),
+        (archive({"README": b"x"}), "no ELMo"),
     ],
-    ids=["broken", "bomb", "outside"],
+    ids=["broken", "outside", "nothing"],
 )
 def test_an_archive_is_not_trusted(web, tmp_path, data, told):
     web.files["/7.zip"] = data
     before = everything(tmp_path)
-    with pytest.raises((ValueError, FileNotFoundError), match=told):
+    with pytest.raises(ValueError, match=rf"{told}.* Remove .*zipped_en"):
         load("zipped_en")
     new = set(everything(tmp_path)) - set(before)
-    folder = "keras/keras_elmo/downloads/zipped_en"
-    assert all(name.startswith(folder) for name in new), new
-    assert not os.path.lexists("/absolute")
+    folder = "keras/keras_elmo/downloads/"
+    assert new == {f"{folder}zipped_en/7.zip", f"{folder}zipped_en.lock"}
 
 
 def test_two_processes_fetch_it_once(web):
