@@ -17,6 +17,7 @@ from keras_elmo.cli import (  # isort: skip
     cache as cache,
     pretraining as pretraining,
     tasks as tasks,
+    tuning as tuning,
     evaluation as evaluation,
     published as published,
     serving as serving,

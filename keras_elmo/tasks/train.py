@@ -44,6 +44,29 @@ def build_model(task, train, settings, model=None, embedding=None, vocabulary=No
         )
 
 
+def score_model(task, model, examples, batch_size):
+    """The scores of examples by a task model: dict.
+
+    Args:
+        task: one of `TASKS`' values.
+        model: what `build_model` made, or a file of it holds.
+        examples: `Examples`.
+        batch_size: int.
+    """
+    inputs = _inputs(examples, lambda name, texts: encode(model, texts))
+    return task.score(model, inputs, examples, batch_size)
+
+
+def _inputs(examples, encode):
+    """A model's inputs by name, where `encode` makes those of texts."""
+    return {
+        name: np.asarray(values, "int32")
+        if name.endswith("_target")
+        else encode(name, values)
+        for name, values in examples.texts.items()
+    }
+
+
 class Fitting:
     """Trains a task model, an epoch at a time, and keeps the best weights.
 
@@ -79,15 +102,7 @@ class Fitting:
 
     def encode(self, examples):
         """A model's inputs of examples."""
-        return self._inputs(examples, self._encode)
-
-    def _inputs(self, examples, encode):
-        return {
-            name: np.asarray(values, "int32")
-            if name.endswith("_target")
-            else encode(name, values)
-            for name, values in examples.texts.items()
-        }
+        return _inputs(examples, self._encode)
 
     def _encode(self, name, sentences):
         if self.trained is self.model:
@@ -108,8 +123,7 @@ class Fitting:
 
         Stored layers are float16, in which a close call may go the other way.
         """
-        inputs = self._inputs(examples, lambda name, texts: encode(self.model, texts))
-        return self.task.score(self.model, inputs, examples, self.settings.batch_size)
+        return score_model(self.task, self.model, examples, self.settings.batch_size)
 
     def run(self):
         """Trains to the end.

@@ -1,10 +1,12 @@
 """A run's model and optimizer, from its settings."""
 
+import math
 import warnings
 
 import keras
 import numpy as np
 
+from keras_elmo.data.corpus import Corpus
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.randomness import seeded
@@ -113,6 +115,32 @@ def build_optimizer(settings: Settings, total_steps: int):
     return kind[settings.optimizer](
         rate, weight_decay=settings.weight_decay, global_clipnorm=settings.clip_norm
     )
+
+
+def count_steps(settings: Settings, corpus: Corpus) -> int:
+    """About how many steps a run's epochs have together.
+
+    Args:
+        settings: `Settings`.
+        corpus: `Corpus`.
+    """
+    positions = corpus.num_tokens + corpus.num_sentences
+    an_epoch = math.ceil(positions / (settings.batch_size * settings.unroll))
+    return settings.epochs * an_epoch
+
+
+def prepare_model(settings: Settings, corpus: Corpus) -> ElmoBiLM:
+    """A run's model, compiled, with an optimizer that has its slots.
+
+    Args:
+        settings: `Settings`.
+        corpus: `Corpus` to train on.
+    """
+    model = build_model(settings, corpus.vocabulary)
+    optimizer = build_optimizer(settings, count_steps(settings, corpus))
+    compile_model(model, optimizer)
+    optimizer.build(model.trainable_variables)
+    return model
 
 
 def compile_model(model: ElmoBiLM, optimizer) -> None:

@@ -1,9 +1,9 @@
 """Pretraining: a corpus and settings in, a run's directory with a preset out."""
 
 import contextlib
-import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -17,9 +17,8 @@ from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.presets_head import save_language_model
 from keras_elmo.training import run_directory
 from keras_elmo.training.build import (
-    build_model,
-    build_optimizer,
-    compile_model,
+    count_steps,
+    prepare_model,
     take_over,
     usable_negatives,
 )
@@ -57,6 +56,8 @@ def pretrain(
     steps: int | None = None,
     seconds: float | None = None,
     verbose: bool = True,
+    model: ElmoBiLM | None = None,
+    watch: Callable[[dict], bool] | None = None,
 ) -> ElmoBiLM:
     """Trains an `ElmoBiLM`, or goes on with a run that was stopped in any way.
 
@@ -74,6 +75,9 @@ def pretrain(
             epoch.
         seconds: float, wall time after which to stop, or None.
         verbose: bool. Progress on stderr.
+        model: what `prepare_model` made of the settings and the corpus, for who needs
+            the model before; or None.
+        watch: called with each line of the log; training ends when it returns True.
 
     Returns:
         `ElmoBiLM`. `run_dir/preset` holds it.
@@ -105,7 +109,8 @@ def pretrain(
     if writes:
         run_directory.open_run(path, settings, facts)
     with run_directory.locked(path) if writes else contextlib.nullcontext():
-        run = _Run(path, settings, corpus, held_out, init_from, verbose and writes)
+        verbose = verbose and writes
+        run = _Run(path, settings, corpus, held_out, init_from, verbose, model, watch)
         run.train(steps, seconds)
         return run.model
 
@@ -113,20 +118,19 @@ def pretrain(
 class _Run:
     """One process' work on a run's directory."""
 
-    def __init__(self, path, settings, corpus, held_out, init_from, verbose):
+    def __init__(
+        self, path, settings, corpus, held_out, init_from, verbose, model, watch
+    ):
         self.path, self.settings, self.corpus = path, settings, corpus
         self.held_out = held_out
+        self.watch = watch or (lambda row: False)
+        self.is_ended = False
         self.shards, self.shard = processes()
         self.writes = self.shard == 0
         self.checkpoints = path / run_directory.CHECKPOINTS
         self.num_negatives = usable_negatives(settings, corpus.vocabulary)
-        positions = corpus.num_tokens + corpus.num_sentences
-        an_epoch = math.ceil(positions / (settings.batch_size * settings.unroll))
-        self.total_steps = settings.epochs * an_epoch
-        self.model = build_model(settings, corpus.vocabulary)
-        optimizer = build_optimizer(settings, self.total_steps)
-        compile_model(self.model, optimizer)
-        optimizer.build(self.model.trainable_variables)
+        self.total_steps = count_steps(settings, corpus)
+        self.model = model or prepare_model(settings, corpus)
         self.position = Position()
         if self.writes:
             remove_leftovers(self.checkpoints)
@@ -145,7 +149,8 @@ class _Run:
             verbose,
             f"{corpus.num_sentences:,} sentences, {corpus.num_tokens:,} tokens, "
             f"{len(corpus.vocabulary):,} words; {self.model.count_params():,} numbers "
-            f"in the model; {settings.epochs} epochs of about {an_epoch:,} steps"
+            f"in the model; {settings.epochs} epochs of about "
+            f"{self.total_steps // settings.epochs:,} steps"
             + (f"; goes on from step {self.position.step:,}" if stored else ""),
         )
 
@@ -154,7 +159,7 @@ class _Run:
         settings, position = self.settings, self.position
         deadline = None if seconds is None else time.monotonic() + seconds
         try:
-            while position.epoch < settings.epochs:
+            while position.epoch < settings.epochs and not self.is_ended:
                 left = self._plan_of(position.epoch).steps(settings.unroll)
                 left -= position.step_in_epoch
                 if left == 0:
@@ -246,6 +251,7 @@ class _Run:
         if self.log is not None:
             self.log.write(row)
         self.progress.show(row)
+        self.is_ended = self.watch(row)
 
     def _held_out_perplexity(self):
         settings = self.settings

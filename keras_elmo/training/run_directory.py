@@ -15,7 +15,7 @@ import importlib
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from keras_elmo.files import atomic_path, read_json
@@ -56,29 +56,52 @@ def open_run(path: str | Path, settings: Settings, facts: dict) -> Path:
         ValueError: when the directory holds another run, naming each difference.
         FileExistsError: when it holds something else.
     """
-    path = Path(path)
     wanted = {"settings": to_json(settings), **facts}
-    if (path / RUN_FILE).exists():
-        stored = read_json(path / RUN_FILE)
+    return open_described(path, RUN_FILE, wanted, "run")
+
+
+def open_described(
+    path: str | Path, name: str, wanted: dict, noun: str, free: Collection[str] = ()
+) -> Path:
+    """Makes a directory that a JSON file describes, or checks that it is the same.
+
+    Args:
+        path: the directory.
+        name: the file in it.
+        wanted: dict to describe it; "settings" is a dict whose entries are compared
+            one by one, those of bookkeeping not at all.
+        noun: what the directory holds, for errors.
+        free: names in `wanted` that may differ.
+
+    Returns:
+        pathlib.Path of the directory.
+
+    Raises:
+        ValueError: when the directory holds another one, naming each difference.
+        FileExistsError: when it holds something else.
+    """
+    path = Path(path)
+    if (path / name).exists():
+        stored = read_json(path / name)
         if not isinstance(stored, dict) or not isinstance(stored.get("settings"), dict):
-            raise ValueError(f"`{path / RUN_FILE}` does not describe a run.")
+            raise ValueError(f"`{path / name}` does not describe a {noun}.")
         differing = [
-            f"{name} is {new!r}, the run's is {old!r}"
-            for name, new, old in _pairs(wanted, stored)
-            if new != old
+            f"{key} is {new!r}, the {noun}'s is {old!r}"
+            for key, new, old in _pairs(wanted, stored)
+            if key not in free and new != old
         ]
         if differing:
             raise ValueError(
-                f"`{path}` holds another run: {'; '.join(differing)}. Go on with the "
-                "run's own settings, or give another directory."
+                f"`{path}` holds another {noun}: {'; '.join(differing)}. Go on with "
+                f"the {noun}'s own settings, or give another directory."
             )
         return path
     if path.exists() and any(path.iterdir()):
         raise FileExistsError(
-            f"`{path}` is not empty and holds no run ({RUN_FILE} is missing)."
+            f"`{path}` is not empty and holds no {noun} ({name} is missing)."
         )
     path.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path / RUN_FILE) as temporary:
+    with atomic_path(path / name) as temporary:
         text = json.dumps(wanted, indent=2, ensure_ascii=False) + "\n"
         temporary.write_text(text, encoding="utf-8")
     return path
