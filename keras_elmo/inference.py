@@ -1,8 +1,9 @@
-"""The backbone's two compiled halves: token vectors, then their context."""
+"""The backbone's two halves: token vectors, then their context."""
 
 import keras
 import numpy as np
 
+from keras_elmo.packed_context import PackedContext
 from keras_elmo.shapes import power_of_two, round_up
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 
@@ -11,6 +12,10 @@ from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 TOKEN_CHUNK = 512
 SMALLEST_TOKEN_CHUNK = 64
 CHARACTER_STEP = 8
+# Sentences of a batch on the general path, where padding costs time and memory.
+GENERAL_BATCH = 32
+# What the LSTMs' matrices can be rounded to.
+DTYPES = ("float32", "bfloat16", "float16", "int8")
 
 
 class Inference:
@@ -37,6 +42,8 @@ class Inference:
         self._token_model = keras.Model(ids, backbone.token_embedder(ids))
         vectors = keras.Input((None, backbone.projection_dim))
         mask = keras.Input((None,), dtype="bool")
+        self._encoder = backbone.encoder
+        self._packed = {}
         self._context_model = keras.Model(
             [vectors, mask], backbone.encoder(vectors, mask=mask)
         )
@@ -95,17 +102,41 @@ class Inference:
         ids = _pad_rows(ids, power_of_two(max(number, SMALLEST_TOKEN_CHUNK)))
         return _float32(self._token_model.predict_on_batch(ids))[:number]
 
-    def contextual_vectors(self, vectors, sentences):
+    def contextual_vectors(self, vectors, sentences, dtype="float32"):
         """Every layer's vectors of a batch of sentences.
 
         Args:
             vectors: float32, (tokens + 2, P) of `token_vectors`.
             sentences: list of int arrays, each sentence's rows of `vectors`.
+            dtype: what the LSTMs' matrices are rounded to, one of `DTYPES`.
 
         Returns:
-            list of float32, each (L + 1, time, 2 P), with the sentence markers'
+            iterator of float32, each (L + 1, time, 2 P), with the sentence markers'
             vectors only where the backbone keeps boundaries.
+
+        Raises:
+            ValueError: when `dtype` is another than float32 and the backbone's encoder
+                has no fast path.
         """
+        if not PackedContext.fits(self._encoder):
+            if dtype != "float32":
+                raise ValueError(
+                    f"`dtype` must be 'float32' for a {type(self._encoder).__name__} "
+                    f"that computes in {self._encoder.compute_dtype} on "
+                    f"{keras.backend.backend()}. Received: dtype={dtype!r}."
+                )
+            return self._general_contextual_vectors(vectors, sentences)
+        if dtype not in self._packed:
+            self._packed[dtype] = PackedContext(self._encoder, dtype)
+        return self._packed[dtype](vectors, sentences, self.keep_boundaries)
+
+    def _general_contextual_vectors(self, vectors, sentences):
+        """The same by the encoder as it is, over padded batches."""
+        for start in range(0, len(sentences), GENERAL_BATCH):
+            batch = sentences[start : start + GENERAL_BATCH]
+            yield from self._padded_batch(vectors, batch)
+
+    def _padded_batch(self, vectors, sentences):
         lengths = np.array([len(sentence) for sentence in sentences])
         if not self.keep_boundaries and not lengths.any():
             empty = np.zeros((self.num_outputs, 0, 2 * vectors.shape[1]), "float32")

@@ -210,3 +210,31 @@ def max_over_windows(characters, kernels, training=False):
     kernel = keras.ops.reshape(kernel, (-1, kernel.shape[-1]))
     name = f"keras_elmo.backend.{keras.backend.backend()}_windows"
     return importlib.import_module(name).max_over_windows(characters, kernel, filters)
+
+
+def has_packed_lstm():
+    """Whether the backend in use has a `packed_lstm`."""
+    return keras.backend.backend() in _MODULES
+
+
+def packed_lstm(lstm, weights_dtype="float32"):
+    """A `ProjectedLSTM`'s loop over rows without padding, for inference.
+
+    Args:
+        lstm: `ProjectedLSTM` in float32. Its weights are read at each call.
+        weights_dtype: "float32", or what its matrices are rounded to: "bfloat16",
+            "float16" or "int8" with a scale an output. The products are faster for it
+            where the backend has such ones, and made in float32 where it has none.
+
+    Returns:
+        function `(inputs, counts, state)` to `(outputs, state)`:
+
+        - inputs: NumPy float32, (rows, dim): the rows of the first step, then those of
+          the second, and so on.
+        - counts: list of int, rows of each step, never growing: the first rows of a
+          step go on in the next one.
+        - state: what a call of one row returned, to start every row from, or None.
+        - outputs: NumPy float32, (rows, P).
+    """
+    name = f"keras_elmo.backend.{keras.backend.backend()}_packed"
+    return importlib.import_module(name).PackedLSTM(lstm, weights_dtype)

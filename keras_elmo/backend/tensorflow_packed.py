@@ -1,0 +1,101 @@
+"""The recurrent loop of inference on TensorFlow: pieces of steps, compiled by XLA."""
+
+import functools
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_elmo.backend.pieces import pieces
+from keras_elmo.backend.rounding import rounded
+from keras_elmo.shapes import power_of_two
+
+
+class PackedLSTM:
+    """See `keras_elmo.backend.packed_lstm`."""
+
+    def __init__(self, lstm, weights_dtype):
+        self.lstm = lstm
+        self.weights_dtype = weights_dtype
+
+    def _weights(self):
+        """The weights as the loop takes them: a variable does not tell of changes."""
+        lstm = self.lstm
+        kernels = [lstm.kernel, lstm.recurrent_kernel, lstm.projection_kernel]
+        # The forget gate's 1, once and for all steps.
+        forget = np.zeros(4 * lstm.hidden_dim, "float32")
+        forget[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] = 1.0
+        return [
+            *(rounded(k.value, self.weights_dtype) for k in kernels if k is not None),
+            lstm.bias.value + forget,
+        ]
+
+    def __call__(self, inputs, counts, state):
+        """See `keras_elmo.backend.packed_lstm`."""
+        lstm, weights = self.lstm, self._weights()
+        run = _run(lstm.cell_clip, lstm.proj_clip)
+        if state is None:
+            h, c = tf.zeros((1, lstm.output_dim)), tf.zeros((1, lstm.hidden_dim))
+        else:
+            h, c = state
+        outputs = np.empty((len(inputs), lstm.output_dim), "float32")
+        for piece in pieces(counts):
+            x = inputs[piece.start : piece.start + piece.size]
+            x = np.pad(x, ((0, piece.size - len(x)), (0, 0)))
+            steps = piece.steps
+            # The array that XLA writes the steps to has a fixed length.
+            y, h, c = run(
+                tf.constant(x),
+                _with_rows(h, piece.rows),
+                _with_rows(c, piece.rows),
+                tf.constant(piece.offsets[: power_of_two(steps)]),
+                tf.constant(steps),
+                weights,
+            )
+            bounds = [*(piece.start + piece.offsets[:steps]), piece.stop]
+            for rows, (start, end) in zip(
+                y.numpy(), itertools.pairwise(bounds), strict=False
+            ):
+                outputs[start:end] = rows[: end - start]
+        return outputs, (h, c)
+
+
+def _with_rows(array, rows):
+    """The first rows; or one row, for all."""
+    if len(array) == 1:
+        return tf.repeat(array, rows, axis=0)
+    return array[:rows]
+
+
+@functools.cache
+def _run(cell_clip, proj_clip):
+    """The piece as a compiled function; clips are part of what is compiled."""
+
+    @tf.function(jit_compile=True, autograph=False, reduce_retracing=False)
+    def run(x, h, c, offsets, steps, weights):
+        kernel, recurrent_kernel, *projection_kernel, bias = weights
+        rows = h.shape[0]
+        gates_input = tf.matmul(x, kernel) + bias
+
+        def body(t, h, c, outputs):
+            offset = offsets[t]
+            gates = tf.slice(gates_input, [offset, 0], [rows, gates_input.shape[1]])
+            gates = gates + tf.matmul(h, recurrent_kernel)
+            i, j, f, o = tf.split(gates, 4, axis=-1)
+            c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(j)
+            if cell_clip is not None:
+                c = tf.clip_by_value(c, -cell_clip, cell_clip)
+            h = tf.sigmoid(o) * tf.tanh(c)
+            if projection_kernel:
+                h = tf.matmul(h, projection_kernel[0])
+                if proj_clip is not None:
+                    h = tf.clip_by_value(h, -proj_clip, proj_clip)
+            return t + 1, h, c, outputs.write(t, h)
+
+        outputs = tf.TensorArray(h.dtype, offsets.shape[0], element_shape=h.shape)
+        _, h, c, outputs = tf.while_loop(
+            lambda t, *_: t < steps, body, (tf.constant(0), h, c, outputs)
+        )
+        return outputs.stack(), h, c
+
+    return run

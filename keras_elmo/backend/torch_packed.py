@@ -1,0 +1,81 @@
+"""The recurrent loop of inference on PyTorch: eager, over weights laid out once."""
+
+import numpy as np
+import torch
+
+from keras_elmo.backend.torch_products import product
+
+# Rows whose input product is made at once: enough for the product's best rate, few
+# enough that they stay in a processor's cache.
+INPUT_ROWS = 256
+
+
+class PackedLSTM:
+    """See `keras_elmo.backend.packed_lstm`."""
+
+    def __init__(self, lstm, weights_dtype):
+        self.lstm = lstm
+        self.weights_dtype = weights_dtype
+        self.made_from = None
+
+    def _prepare(self):
+        """Lays the weights out; again when one of them has changed."""
+        lstm = self.lstm
+        variables = [lstm.kernel, lstm.recurrent_kernel, lstm.bias]
+        if lstm.projection_kernel is not None:
+            variables.append(lstm.projection_kernel)
+        weights = [variable.value.detach() for variable in variables]
+        made_from = [(w.data_ptr(), w._version, w.device) for w in weights]
+        if made_from == self.made_from:
+            return
+        # The forget gate's 1, once and for all steps.
+        bias = weights[2].float().clone()
+        bias[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] += 1.0
+        self.input = product(weights[0], bias, self.weights_dtype)
+        self.recurrent = product(weights[1], None, self.weights_dtype)
+        self.projection = (
+            product(weights[3], None, self.weights_dtype) if len(weights) > 3 else None
+        )
+        self.device = bias.device
+        self.made_from = made_from
+
+    @torch.no_grad()
+    def __call__(self, inputs, counts, state):
+        """See `keras_elmo.backend.packed_lstm`."""
+        self._prepare()
+        inputs = torch.from_numpy(inputs).to(self.device)
+        if state is None:
+            h = inputs.new_zeros((1, self.lstm.output_dim))
+            c = inputs.new_zeros((1, self.lstm.hidden_dim))
+        else:
+            h, c = state
+        h = h.expand(counts[0], -1)
+        c = c.expand(counts[0], -1).clone()
+        outputs = inputs.new_empty((len(inputs), self.lstm.output_dim))
+        starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
+        gates_input, first, last = None, 0, 0
+        for t, count in enumerate(counts):
+            start = starts[t]
+            if start == last:
+                # As many steps as make INPUT_ROWS rows, one at least.
+                step = np.searchsorted(starts, start + INPUT_ROWS, "right") - 1
+                first, last = start, starts[max(t + 1, step)]
+                gates_input = self.input(inputs[first:last])
+            gates = gates_input[start - first : start - first + count]
+            h, c = self._step(gates, h[:count], c[:count])
+            outputs[start : start + count] = h
+        return outputs.cpu().numpy(), (h, c)
+
+    def _step(self, gates, h, c):
+        lstm = self.lstm
+        gates = self.recurrent(h, gates)
+        i, j, f, o = gates.split(lstm.hidden_dim, dim=1)
+        c.mul_(f.sigmoid_()).addcmul_(i.sigmoid_(), j.tanh_())
+        if lstm.cell_clip is not None:
+            c.clamp_(-lstm.cell_clip, lstm.cell_clip)
+        h = o.sigmoid_() * c.tanh()
+        if self.projection is not None:
+            h = self.projection(h)
+            if lstm.proj_clip is not None:
+                h.clamp_(-lstm.proj_clip, lstm.proj_clip)
+        return h, c

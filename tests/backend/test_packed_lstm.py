@@ -1,0 +1,129 @@
+"""The packed loops of inference against the layers that they stand for."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_elmo import backend
+from keras_elmo.backend.pieces import pieces, row_bucket
+from keras_elmo.layers.projected_lstm import ProjectedLSTM
+from keras_elmo.packed_context import PackedOrder
+
+rng = np.random.default_rng(0)
+
+
+def built(hidden_dim=7, projection_dim=5, **options):
+    lstm = ProjectedLSTM(hidden_dim, projection_dim, **options)
+    lstm.build((None, None, 5))
+    lstm.set_weights([rng.normal(size=w.shape) for w in lstm.weights])
+    return lstm
+
+
+def run_padded(lstm, sentences):
+    """Each row's outputs by the layer itself, alone and without padding."""
+    return [keras.ops.convert_to_numpy(lstm(x[None]))[0] for x in sentences]
+
+
+def run_packed(packed, sentences):
+    order = PackedOrder([np.arange(len(x)) for x in sentences])
+    flat = np.empty((len(order.source), sentences[0].shape[1]), "float32")
+    for x, rows in zip(sentences, order.rows, strict=True):
+        flat[rows] = x
+    outputs, _ = packed(flat, order.counts, None)
+    return [outputs[rows] for rows in order.rows]
+
+
+def random_sentences(lengths, dim=5):
+    return [rng.normal(size=(n, dim)).astype("float32") for n in lengths]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"projection_dim": None},
+        {"cell_clip": 0.5, "proj_clip": 0.3},
+        {"hidden_dim": 5, "projection_dim": None, "cell_clip": 0.5},
+    ],
+)
+def test_the_packed_loop_is_the_layer(options):
+    lstm = built(**options)
+    # More rows than one bucket, more steps than one piece, and sentences of one length.
+    sentences = random_sentences([1, 3, 70, 3, 2, 300, *[4] * 40])
+    actual = run_packed(backend.packed_lstm(lstm), sentences)
+    for a, b in zip(actual, run_padded(lstm, sentences), strict=True):
+        np.testing.assert_allclose(a, b, atol=5e-6, rtol=1e-5)
+
+
+def test_every_row_starts_from_a_given_state():
+    lstm = built()
+    packed = backend.packed_lstm(lstm)
+    (first,), sentences = random_sentences([1]), random_sentences([4, 2])
+    _, state = packed(first, [1], None)
+    outputs, _ = packed(
+        np.concatenate([[sentences[0][0], sentences[1][0]],
+                        [sentences[0][1], sentences[1][1]], sentences[0][2:]]),
+        [2, 2, 1, 1],
+        state,
+    )  # fmt: skip
+    expected = run_padded(lstm, [np.concatenate([first, x]) for x in sentences])
+    np.testing.assert_allclose(outputs[[0, 2, 4, 5]], expected[0][1:], atol=5e-6)
+    np.testing.assert_allclose(outputs[[1, 3]], expected[1][1:], atol=5e-6)
+
+
+def test_weights_are_read_at_each_call():
+    lstm = built()
+    packed = backend.packed_lstm(lstm)
+    sentences = random_sentences([3, 2])
+    before = run_packed(packed, sentences)
+    lstm.set_weights([w * 0.5 for w in lstm.get_weights()])
+    after = run_packed(packed, sentences)
+    assert np.abs(after[0] - before[0]).max() > 1e-3
+    np.testing.assert_allclose(after[0], run_padded(lstm, sentences)[0], atol=5e-6)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8"])
+@pytest.mark.parametrize(("dim", "projection_dim"), [(32, 32), (5, 6)])
+def test_rounded_weights_stay_near_and_are_rounded(dtype, dim, projection_dim):
+    lstm = ProjectedLSTM(64, projection_dim)
+    lstm.build((None, None, dim))
+    sentences = random_sentences([9, 5], dim)
+    exact = run_packed(backend.packed_lstm(lstm), sentences)
+    rounded = run_packed(backend.packed_lstm(lstm, dtype), sentences)
+    for a, b in zip(exact, rounded, strict=True):
+        cosine = (
+            (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
+        )
+        assert cosine.min() > 0.999
+        assert np.abs(a - b).max() > 0
+
+
+def test_pieces_cover_every_row_once_and_fit():
+    counts = sorted([1, 1, 2, 7, 9, 30, 33, 64, 65, 200, 256, 256, 256], reverse=True)
+    counts += [1] * 700
+    plan = pieces(counts)
+    assert plan[0].start == 0 and plan[-1].stop == sum(counts)
+    step = 0
+    for piece, following in zip(plan, [*plan[1:], None], strict=True):
+        assert following is None or piece.stop == following.start
+        assert piece.rows == row_bucket(counts[step])
+        starts = piece.offsets[: piece.steps]
+        assert (starts + piece.rows <= piece.size).all()
+        ends = np.append(starts[1:], piece.stop - piece.start)
+        np.testing.assert_array_equal(ends - starts, counts[step : step + piece.steps])
+        step += piece.steps
+    assert step == len(counts)
+
+
+def test_few_shapes_are_compiled():
+    shapes = {(p.rows, p.size) for n in range(1, 257) for p in pieces([n] * 50)}
+    assert len(shapes) < 40
+
+
+def test_a_packed_order_puts_the_longest_first():
+    order = PackedOrder(
+        [np.array([5]), np.array([1, 2, 3]), np.array([], int)], closing=9
+    )
+    assert order.counts == [3, 2, 1, 1]
+    assert order.source.tolist() == [1, 5, 9, 2, 9, 3, 9]
+    assert [rows.tolist() for rows in order.rows] == [[1, 4], [0, 3, 5, 6], [2]]
