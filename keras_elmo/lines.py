@@ -26,17 +26,29 @@ def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rb") as file:
-        for number, raw in enumerate(_whole(file, path), 1):
-            line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
-            try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"`{path}` line {number}: not UTF-8 ({error.reason}, byte "
-                    f"0x{line[error.start]:02x} at {error.start})."
-                ) from None
-            if on_bytes is not None:
-                on_bytes(len(raw))
+        yield from decode_lines(file, path, on_bytes)
+
+
+def decode_lines(file, name, on_bytes=None, first=1) -> Iterator[str]:
+    """As `read_lines`, of a file that is open.
+
+    Args:
+        file: open for reading bytes.
+        name: what errors call it.
+        on_bytes: function called with the number of bytes of each line, or None.
+        first: int, the number of the line at which the file stands.
+    """
+    for number, raw in enumerate(_whole(file, name), first):
+        line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+        try:
+            yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"`{name}` line {number}: not UTF-8 ({error.reason}, byte "
+                f"0x{line[error.start]:02x} at {error.start})."
+            ) from None
+        if on_bytes is not None:
+            on_bytes(len(raw))
 
 
 def read_sentences(
