@@ -216,7 +216,9 @@ def test_an_archive_is_not_trusted(web, tmp_path, data, told):
     assert new == {f"{folder}zipped_en/7.zip", f"{folder}zipped_en.lock"}
 
 
-def test_two_processes_fetch_it_once(web):
+def test_two_processes_fetch_it_once(web, monkeypatch):
+    # The second process starts for seconds while the first one's server waits.
+    monkeypatch.setattr(downloads, "TIMEOUT", 600.0)
     program = (
         "import sys, pathlib, keras_elmo\n"
         "from keras_elmo import published\n"
@@ -227,7 +229,7 @@ def test_two_processes_fetch_it_once(web):
 
     def waits(handler):
         asked.set()
-        go_on.wait(120)
+        go_on.wait(600)
         answer(handler)
 
     web.answer = waits
@@ -245,7 +247,7 @@ def test_two_processes_fetch_it_once(web):
         assert "waiting for another process" in second.stderr.readline()
     finally:
         go_on.set()
-        out, err = second.communicate(timeout=120)
+        out, err = second.communicate(timeout=600)
         first.join()
     assert (second.returncode, out.strip()) == (0, "8"), err
     assert [path for path, _ in web.requests] == [
