@@ -34,7 +34,7 @@ from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.tasks.mcl_wic import read_mcl_wic
 from keras_elmo.training.command import evaluate
 
-Pair = Sequence[str | PathLike]
+Pair = tuple[str | PathLike, str | PathLike]
 
 
 def probe(
@@ -123,7 +123,7 @@ def probe(
         if pairs:
             _tell("comparing words in context")
             results["words_in_context"] = probe_words_in_context(
-                *pairs, layers, word_vectors=word_vectors, limit=limit
+                pairs[0], pairs[1], layers, word_vectors=word_vectors, limit=limit
             )
         if text:
             _tell("measuring perplexity")

@@ -41,7 +41,7 @@ def nearest_classes(
     votes = np.zeros((len(test), int(np.max(classes)) + 1))
     rows = np.arange(len(test))[:, None]
     # A cosine is at most 1: a millionth of it decides between equal votes alone.
-    weights = 1.0 + 1e-6 * np.take_along_axis(cosines, nearest, axis=1)
+    weights = 1.0 + 1e-6 * np.take_along_axis(cosines.astype("float64"), nearest, 1)
     np.add.at(votes, (rows, np.asarray(classes)[nearest]), weights)
     return votes.argmax(axis=1)
 

@@ -22,11 +22,10 @@ NEVER = -1e9
 MIX = "mix"
 
 
-@dataclass
 class ProbeExamples:
     """What a probe learns from or is scored on.
 
-    Attributes:
+    Args:
         vectors: float, (examples, layers, dim).
         targets: int, (examples,), classes from 0; -1 for one that training never saw.
         groups: int, (examples,), from 0, or None for one group. Examples of a group
@@ -34,13 +33,15 @@ class ProbeExamples:
             word do among its senses.
     """
 
-    vectors: np.ndarray
-    targets: np.ndarray
-    groups: np.ndarray | None = None
-
-    def __post_init__(self):
-        if self.groups is None:
-            self.groups = np.zeros(len(self.targets), int)
+    def __init__(
+        self,
+        vectors: np.ndarray,
+        targets: np.ndarray,
+        groups: np.ndarray | None = None,
+    ):
+        self.vectors = vectors
+        self.targets = targets
+        self.groups = np.zeros(len(targets), int) if groups is None else groups
 
     def __len__(self):
         return len(self.targets)

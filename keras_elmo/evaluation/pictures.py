@@ -1,11 +1,12 @@
 """Pictures of what the probes found."""
 
+from typing import Literal
+
 # Layers in shades of blue, sums of them in red, static vectors in grey.
 LAYER_COLORS = ("#a9c8d6", "#4f93b0", "#1f5a73", "#0c3445")
 SUM_COLOR = "#c8553d"
 STATIC_COLOR = "#9aa5ab"
 INK = "#3d3d3d"
-LAYOUT = "constrained"
 
 
 def require_matplotlib():
@@ -21,7 +22,11 @@ def require_matplotlib():
 
 
 def new_figure(
-    width: float, height: float, panels: int, layout: str | None = None, **options
+    width: float,
+    height: float,
+    panels: int,
+    layout: Literal["constrained"] | None = None,
+    **options,
 ):
     """A figure of panels side by side: (figure, list of axes).
 
@@ -51,7 +56,7 @@ def draw_layers(tasks: dict[str, dict], path) -> None:
             "most_frequent".
         path: the file to make; its suffix says which kind.
     """
-    figure, panels = new_figure(3.3 * len(tasks) + 0.6, 3.3, len(tasks), LAYOUT)
+    figure, panels = new_figure(3.3 * len(tasks) + 0.6, 3.3, len(tasks), "constrained")
     for axes, (title, found) in zip(panels, tasks.items(), strict=True):
         _draw_layers(axes, found)
         axes.set_title(title, fontsize=11)
@@ -106,7 +111,7 @@ def draw_vectors(columns: dict[str, dict], names: list[str], path) -> None:
         2.8 * len(columns) + 1.5,
         0.34 * len(names) + 1.2,
         len(columns),
-        LAYOUT,
+        "constrained",
         sharey=True,
     )
     for axes, (title, column) in zip(panels, columns.items(), strict=True):

@@ -123,12 +123,9 @@ def print_senses(senses, number: int = 3, around: int = 9) -> None:
     from rich.text import Text
 
     table = Table(title=f"{len(senses.uses):,} uses of {senses.word}", show_lines=True)
-    for head, justify in {
-        "uses": "right",
-        "told by": "left",
-        "typical": "left",
-    }.items():
-        table.add_column(head, justify=justify)
+    table.add_column("uses", justify="right")
+    table.add_column("told by")
+    table.add_column("typical")
     for i, (rows, words) in enumerate(
         zip(senses.typical(number), senses.telling_words(), strict=True)
     ):

@@ -62,17 +62,22 @@ def probe_senses(
     train, test = _parts(words, limit)
     found = {}
     for name, (layer, vectors) in _vectors(train, test, layers, word_vectors).items():
-        examples = [
+        learned, asked = (
             ProbeExamples(array, part.targets, part.words)
             for array, part in zip(vectors, (train, test), strict=True)
-        ]
+        )
         found[name] = {
             "probe": run_seeds(
-                *examples, layer, seeds, steps, lambda p: test.by_word(p.predicted)
+                learned,
+                asked,
+                layer,
+                seeds,
+                steps,
+                lambda result: test.by_word(result.predicted),
             )
         }
         if layer != MIX:
-            nearest = _nearest(*examples, layer)
+            nearest = _nearest(learned, asked, layer)
             found[name] |= {
                 "neighbors": test.by_word(nearest),
                 "neighbors_of_uses": float(np.mean(nearest == test.targets)),

@@ -17,7 +17,7 @@ from pathlib import Path
 from keras_elmo.evaluation.senses import Senses
 from keras_elmo.evaluation.senses_picture import cluster_color
 
-AROUND = 40
+AROUND = 25
 TYPICAL = 4
 # A browser ends the block at these, or a script's line at the last two.
 _ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}

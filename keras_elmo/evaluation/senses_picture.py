@@ -66,7 +66,7 @@ def draw_senses(senses: Senses, path) -> None:
             figure.text(0.492, y, _last(before), fontsize=8.5, ha="right", **write)
             shown = figure.text(0.5, y, word, fontsize=8.5, weight="bold", **write)
             # Where the word ends is known once it is drawn.
-            box = shown.get_window_extent(figure.canvas.get_renderer())
+            box = shown.get_window_extent()
             right = box.transformed(figure.transFigure.inverted()).x1
             figure.text(right + 0.008, y, _first(behind), fontsize=8.5, **write)
             y -= step

@@ -146,7 +146,7 @@ def choose_layer(vectors: np.ndarray, layer: int | str) -> np.ndarray:
         float32, (tokens, dim).
     """
     vectors = np.asarray(vectors, "float32")
-    return vectors.mean(axis=1) if layer == MEAN else vectors[:, layer]
+    return vectors.mean(axis=1) if isinstance(layer, str) else vectors[:, layer]
 
 
 def _finite(vectors):

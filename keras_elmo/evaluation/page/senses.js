@@ -30,6 +30,7 @@
   const circles = data.uses.map((_, use) => {
     const circle = document.createElementNS("http://www.w3.org/2000/svg", "circle");
     circle.setAttribute("r", radius);
+    circle.dataset.use = use;
     circle.style.fill = data.clusters[data.cluster[use]].color;
     circle.addEventListener("pointermove", (event) => show(use, event));
     circle.addEventListener("pointerleave", () => { tip.hidden = true; });
@@ -37,6 +38,30 @@
     plot.append(circle);
     return circle;
   });
+
+  // Attributes a frame at a time: with a transition of its own each point would be a
+  // layer of the browser's, hundreds at once.
+  let places, running = 0;
+  function move() {
+    const from = places, to = data.points[layer], own = ++running;
+    const duration = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 600;
+    const begin = performance.now();
+    const frame = (now) => {
+      if (own !== running) return;
+      const part = duration ? Math.min(Math.max((now - begin) / duration, 0), 1) : 1;
+      const eased = part * part * (3 - 2 * part);
+      places = to.map(([x, y], use) => [
+        from[use][0] + eased * (x - from[use][0]),
+        from[use][1] + eased * (y - from[use][1]),
+      ]);
+      circles.forEach((circle, use) => {
+        circle.setAttribute("cx", places[use][0]);
+        circle.setAttribute("cy", -places[use][1]);
+      });
+      if (part < 1) requestAnimationFrame(frame);
+    };
+    if (from === to) frame(Infinity); else requestAnimationFrame(frame);
+  }
 
   function together(use) {
     const [x, y] = data.points[layer][use];
@@ -61,6 +86,8 @@
 
   function choose(use) {
     chosen = use;
+    // Above those that may hide it.
+    if (use !== null) plot.append(circles[use]);
     refresh();
   }
 
@@ -120,12 +147,9 @@
 
   function refresh() {
     get("name").value = data.layers[layer];
-    circles.forEach((circle, use) => {
-      const [x, y] = data.points[layer][use];
-      circle.style.transform = `translate(${x}px, ${-y}px)`;
-    });
-    const places = new Set(data.points[layer].map(String)).size;
-    get("note").textContent = total > 1 && places === 1
+    move();
+    const different = new Set(data.points[layer].map(String)).size;
+    get("note").textContent = total > 1 && different === 1
       ? "All uses are one point: this layer does not know the context."
       : "Click a point for its nearest uses.";
     mark();
@@ -137,6 +161,7 @@
     : `${count(total)} uses`) + `; colours are clusters by ${data.clusteredBy}`;
   slider.max = data.layers.length - 1;
   slider.value = layer = Math.max(data.layers.indexOf(data.clusteredBy), 0);
+  places = data.points[layer];
   slider.addEventListener("input", () => {
     layer = Number(slider.value);
     tip.hidden = true;
