@@ -96,7 +96,12 @@ def _make_room(folder, size, limit):
 
 def _write(source, target, size):
     """Copies a file of a declared size, and no byte more."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise _Refused(f"`{target.name}` lies in what is no folder") from None
+    if target.exists():
+        raise _Refused(f"it holds `{target.name}` twice")
     with open(target, "xb") as file:
         left = size
         while chunk := source.read(min(_CHUNK, left + 1)):

@@ -144,11 +144,10 @@ def _index_of(prefix):
 
 
 def _latest(folder):
-    try:
+    text = ""
+    if (folder / _LATEST).is_file():
         with open(folder / _LATEST, "rb") as file:
             text = file.read(65536).decode("utf-8", "replace")
-    except FileNotFoundError:
-        text = ""
     told = re.search(r'^model_checkpoint_path:\s*"([^"\n]*)"', text, re.MULTILINE)
     if told:
         # The path is that of the machine it was trained on: only the name counts.

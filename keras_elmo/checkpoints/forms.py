@@ -1,11 +1,9 @@
 """The forms that ELMo's weights come in, told apart by their files."""
 
-import importlib
-import importlib.util
 import os
 from pathlib import Path
 
-from keras_elmo.checkpoints import bilm_tf1, tf_hub
+from keras_elmo.checkpoints import bilm_tf1, many_langs, tf_hub
 from keras_elmo.files import read_json
 
 # What is looked for, in this order: a checkpoint has more than weights beside it.
@@ -16,11 +14,6 @@ FORMS = {
     "bilm_tf1": "options.json and model.ckpt-*.index",
     "bilm_hdf5": "*options.json and *.hdf5",
 }
-
-
-def many_langs():
-    """The module that reads ELMoForManyLangs' folders."""
-    return importlib.import_module("keras_elmo.checkpoints.many_langs")
 
 
 def recognise(folder: str | os.PathLike) -> list[str]:
@@ -55,14 +48,13 @@ def _is_preset(folder):
         return False
     return (
         isinstance(config, dict)
-        and config.get("registered_name") == "keras_elmo>ElmoBackbone"
+        # ElmoBackbone, or ELMoForManyLangs' own.
+        and str(config.get("registered_name")).startswith("keras_elmo>")
     )
 
 
 def _is_many_langs(folder):
-    if importlib.util.find_spec("keras_elmo.checkpoints.many_langs") is None:
-        return False
-    return many_langs().recognise(folder)
+    return many_langs.recognise(folder)
 
 
 def _is_tf_hub(folder):
@@ -71,11 +63,15 @@ def _is_tf_hub(folder):
 
 def _is_bilm_tf1(folder):
     has_options = (folder / bilm_tf1.OPTIONS_FILE).is_file()
-    return has_options and any(folder.glob("*.ckpt*.index"))
+    return has_options and _has_file(folder, "*.ckpt*.index")
 
 
 def _is_bilm_hdf5(folder):
-    return any(folder.glob("*options.json")) and any(folder.glob("*.hdf5"))
+    return _has_file(folder, "*options.json") and _has_file(folder, "*.hdf5")
+
+
+def _has_file(folder, pattern):
+    return any(path.is_file() for path in folder.glob(pattern))
 
 
 _CHECKS = {

@@ -5,7 +5,7 @@ model, `ElmoBiLM` where there is a softmax and `ElmoBackbone` where not; its
 `TrainingState` or None; and remarks for the user.
 """
 
-from keras_elmo.checkpoints import bilm_tf1, forms, tf_hub
+from keras_elmo.checkpoints import bilm_tf1, many_langs, tf_hub
 from keras_elmo.checkpoints.bilm_hdf5 import build_backbone
 from keras_elmo.checkpoints.training_state import STATE_FILE, TrainingState
 from keras_elmo.presets import load_backbone
@@ -45,7 +45,7 @@ def _read_tf_hub(place, vocabulary):
 def _read_many_langs(place, vocabulary):
     if vocabulary is not None:
         raise ValueError("`vocabulary` must be None: ELMoForManyLangs has its own.")
-    return forms.many_langs().backbone_from_directory(place), None, []
+    return many_langs.backbone_from_directory(place), None, []
 
 
 def _read_preset(place, vocabulary):
@@ -68,14 +68,14 @@ READERS = {
 
 
 def _vocabulary_of(folder):
-    found = sorted(folder.glob("vocab*.txt"))
+    found = _files(folder, "vocab*.txt")
     if len(found) > 1:
         raise ValueError(_several(folder, "vocab*.txt", found))
     return found[0] if found else None
 
 
 def _only(folder, pattern, what):
-    found = sorted(folder.glob(pattern))
+    found = _files(folder, pattern)
     if what == "weights" and len(found) > 1:
         # What bilm-tf's `dump_token_embeddings` writes lies beside the weights.
         found = [path for path in found if "embedding" not in path.name] or found
@@ -87,6 +87,10 @@ def _only(folder, pattern, what):
     if len(found) > 1:
         raise ValueError(_several(folder, pattern, found))
     return found[0]
+
+
+def _files(folder, pattern):
+    return sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
 def _several(folder, pattern, found):

@@ -63,6 +63,7 @@ class TensorBundle:
     def __init__(self, prefix: str | os.PathLike):
         self.prefix = Path(prefix)
         self.path = self.prefix.with_name(f"{self.prefix.name}.index")
+        _require_file(self.path)
         with open(self.path, "rb") as file:
             data = file.read(LARGEST_INDEX + 1)
         try:
@@ -109,6 +110,7 @@ class TensorBundle:
         path = self.prefix.with_name(
             f"{self.prefix.name}.data-{entry.shard:05d}-of-{self.num_shards:05d}"
         )
+        _require_file(path)
         with open(path, "rb") as file:
             there = os.fstat(file.fileno()).st_size
             # Before anything of the declared size is allocated.
@@ -135,6 +137,11 @@ class TensorBundle:
             bad = int(array.size - np.isfinite(array).sum())
             raise ValueError(f"{where} has {bad} numbers that are NaN or infinite.")
         return array
+
+
+def _require_file(path):
+    if not path.is_file():
+        raise FileNotFoundError(f"`{path}` does not exist, or is no file.")
 
 
 def write_bundle(prefix: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:

@@ -8,6 +8,7 @@ from keras_elmo.checkpoints import bilm_tf1
 from keras_elmo.checkpoints.bilm_hdf5 import build_backbone, write_weights
 from keras_elmo.checkpoints.bilm_options import write_options
 from keras_elmo.checkpoints.training_state import STATE_FILE
+from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.presets import load_backbone, save_backbone
 from keras_elmo.presets_head import load_language_model, save_language_model
@@ -35,6 +36,11 @@ def _write_preset(model, state, directory):
 def _write_bilm_hdf5(model, state, directory):
     del state  # the form has no place for it
     backbone = backbone_of(model)
+    if type(backbone) is not ElmoBackbone:
+        raise ValueError(
+            f"A {type(backbone).__name__} is another network than bilm-tf's: `to` must "
+            "be preset."
+        )
     directory.mkdir()
     write_options(backbone, directory / OPTIONS_FILE)
     write_weights(backbone, directory / WEIGHTS_FILE)
