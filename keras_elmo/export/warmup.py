@@ -10,8 +10,6 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
 
-from keras_elmo.text.characters import encode_sentences
-
 # The name that TF Serving looks for, in the SavedModel's directory.
 WARMUP_FILE = Path("assets.extra", "tf_serving_warmup_requests")
 # (sentences, tokens of each), as clients send them. A server is not there for anybody
@@ -71,8 +69,10 @@ def example(name, info, batch, tokens):
         words = [TOKEN] * tokens
         return [words if rank == 2 else " ".join(words)] * batch
     if rank == 3:
-        width = info.tensor_shape.dim[2].size
-        return encode_sentences([[TOKEN] * tokens] * batch, width)
+        # Numbers that any table has, and not the same one throughout: a token.
+        ids = np.ones((batch, tokens, info.tensor_shape.dim[2].size), "int32")
+        ids[..., 0] = 2
+        return ids
     if rank == 2:
         return np.ones((batch, tokens), dtype.as_numpy_dtype)
     # Lengths, or places of tokens, of which the first is always there.

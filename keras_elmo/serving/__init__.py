@@ -1,0 +1,3 @@
+"""Asks a model server, TF Serving or one with its interface, over REST or gRPC."""
+
+from keras_elmo.serving.serving_client import ServingClient as ServingClient
