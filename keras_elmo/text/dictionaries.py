@@ -152,7 +152,12 @@ class Dictionaries:
         return cls(**entries)
 
     def write(self, folder: str | PathLike, overwrite: bool = False) -> None:
-        """Writes `word.dic` and `char.dic`, those that there are, into a folder."""
+        """Writes `word.dic` and `char.dic`, those that there are, into a folder.
+
+        Raises:
+            FileExistsError: when one exists and `overwrite` is False.
+            ValueError: when an entry could not be read back.
+        """
         for name, entries in (
             (WORDS_FILE, self.words),
             (CHARACTERS_FILE, self.characters),
@@ -162,6 +167,11 @@ class Dictionaries:
             lines = (f"{entry}\t{row}\n" for entry, row in entries.items())
             with atomic_path(Path(folder) / name, overwrite=overwrite) as temporary:
                 temporary.write_bytes("".join(lines).encode("utf-8"))
+                if not _holds(temporary, entries):
+                    raise ValueError(
+                        f"`{name}`: an entry cannot stand in a file: it is empty, or "
+                        "has a tab, a line's end, or white space in front."
+                    )
 
 
 def read_dictionary(path: str | PathLike) -> tuple[dict[str, int], int]:
@@ -199,3 +209,10 @@ def read_dictionary(path: str | PathLike) -> tuple[dict[str, int], int]:
         del entries[IDEOGRAPHIC_SPACE]
         entries.update(spaces)
     return entries, number_of_lines
+
+
+def _holds(path, entries):
+    try:
+        return read_dictionary(path)[0] == entries
+    except ValueError:
+        return False

@@ -14,6 +14,7 @@ from tests.reference.language_model import (
     bilm_loss as bilm_loss,
     softmax_loss as softmax_loss,
 )
+from tests.reference.many_langs import ManyLangsModel as ManyLangsModel
 from tests.reference.mixing import normalized as normalized, scalar_mix as scalar_mix
 from tests.reference.published import (
     PublishedModel as PublishedModel,
