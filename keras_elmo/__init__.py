@@ -12,6 +12,7 @@ _require_backend()
 # ruff: noqa: E402
 from keras_elmo import (
     data as data,
+    evaluation as evaluation,
     tasks as tasks,
     text as text,
     training as training,
