@@ -74,18 +74,45 @@ def export(
     output: Annotated[
         Path, typer.Option(help="Directory of versions; the next one is made in it.")
     ],
-    output_format: Annotated[str, typer.Option("--format", help="saved_model.")] = (
-        "saved_model"
-    ),
+    output_format: Annotated[
+        str,
+        typer.Option(
+            "--format", help="saved_model, or of a biLM: litert, onnx, openvino, torch."
+        ),
+    ] = "saved_model",
     tokenizer: Annotated[
-        str | None, typer.Option(help="whitespace or unicode, how texts are split.")
+        str | None,
+        typer.Option(help="SavedModel: whitespace or unicode, how texts are split."),
+    ] = None,
+    weights_dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="Other formats: how matrices are stored: float32, float16 or int8."
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(help="Other formats: rows, where they are fixed.")
+    ] = None,
+    time: Annotated[
+        int | None, typer.Option(help="Other formats: tokens, where they are fixed.")
     ] = None,
     as_json: AsJson = False,
 ):
-    """Export a model for TF Serving, with the names of google/elmo."""
+    """Export a model for TF Serving, or its graph for another runtime."""
     log_backend()
-    from keras_elmo.export import export_saved_model
+    from keras_elmo.export import export_graph, export_saved_model
 
-    if output_format != "saved_model":
-        raise ValueError(f"`--format` must be saved_model. Received: {output_format}.")
-    print_result(export_saved_model(model, output, tokenizer), as_json)
+    if output_format == "saved_model":
+        idle = {"--weights-dtype": weights_dtype, "--batch": batch, "--time": time}
+    else:
+        idle = {"--tokenizer": tokenizer}
+    for option, value in idle.items():
+        if value is not None:
+            raise ValueError(f"`{option}` means nothing for --format {output_format}.")
+    if output_format == "saved_model":
+        summary = export_saved_model(model, output, tokenizer)
+    else:
+        summary = export_graph(
+            model, output, output_format, weights_dtype or "float32", batch, time
+        )
+    print_result(summary, as_json)
