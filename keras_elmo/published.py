@@ -153,9 +153,10 @@ def _make(model, preset):
             # One file is an archive of all.
             folder if len(files) > 1 else files[0],
             preset,
+            model.form,
             overwrite=True,
             licence=model.licence,
-            origin=model.homepage,
+            origin=" and ".join(file.addresses[0] for file in model.files),
             languages=model.languages,
         )
     except (ValueError, FileNotFoundError) as error:

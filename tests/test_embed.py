@@ -25,6 +25,7 @@ def test_layers_are_chosen_by_name_or_index(backbone):
     for layers, expected in [
         ("mix", every.mean(axis=1)),
         ("mean", every.mean(axis=1)),
+        ("sum", every.sum(axis=1)),
         ("top", every[:, 2]),
         (0, every[:, 0]),
         (np.int64(1), every[:, 1]),

@@ -16,7 +16,7 @@ import pytest
 import keras_elmo
 from keras_elmo import downloads, published
 from keras_elmo.preset_sources import builtin_presets
-from keras_elmo.published import cached_preset, published_models
+from keras_elmo.published import cached_preset
 from tests.helpers import CHECKOUT
 from tests.reference.published import random_weights, write_hdf5
 from tests.web import serving
@@ -197,12 +197,32 @@ def test_a_damaged_model_says_what_to_remove(web, tmp_path):
     assert everything(tmp_path / "keras" / "keras_elmo" / "presets") == []
 
 
+def test_a_published_language_gives_its_own_programs_vectors(web, golden, monkeypatch):
+    """An archive as the repository has it: ELMoForManyLangs' files, no folder."""
+    folder = golden / "efml" / "word_char"
+    kinds = (".json", ".dic", ".pkl")
+    members = [path for path in folder.iterdir() if path.suffix in kinds]
+    web.files["/7.zip"] = archive({path.name: path.read_bytes() for path in members})
+    content = json.loads(published.DATA.read_text())
+    content["families"]["few"]["form"] = "many_langs"
+    monkeypatch.setattr(published, "DATA", published.DATA.with_name("many.json"))
+    published.DATA.write_text(json.dumps(content))
+    sentences = json.loads((folder.parent / "sentences.json").read_text("utf-8"))
+    vectors = keras_elmo.embed_iter(sentences, load("zipped_en"), layers="all")
+    with np.load(folder / "expected.npz") as expected:
+        for number, layers in enumerate(vectors):
+            # golden/efml/README.md has the tolerance.
+            np.testing.assert_allclose(
+                layers, expected[f"alone/{number}"], atol=2e-5, rtol=1e-5
+            )
+
+
 @pytest.mark.parametrize(
     "data, told",
     [
         (b"PK\x03\x04 no more", "cannot be unpacked"),
         (archive({"../../outside": b"x"}), "leads out of it"),
-        (archive({"README": b"x"}), "no ELMo"),
+        (archive({"README": b"x"}), "has no options"),
     ],
     ids=["broken", "outside", "nothing"],
 )
@@ -272,6 +292,8 @@ def test_a_folder_that_may_not_be_written_is_told_with_the_remedy(web, monkeypat
 def test_a_broken_preset_in_the_cache_is_made_anew(web):
     cached_preset("small_en").mkdir(parents=True)
     assert load("small_en").output_dim == 8
+    card = (cached_preset("small_en") / "README.md").read_text("utf-8")
+    assert f"{web.address}/small/weights.hdf5" in card and '"en"' in card
 
 
 def test_presets_lists_them(run, web):
@@ -308,71 +330,3 @@ def test_presets_tells_all_of_one(run, web):
     assert code == 0 and "@article{paper}" in out
     code, _, err = run("presets", "tiny")
     assert code == 1 and "name='tiny'" in err
-
-
-def test_what_is_known_is_well_formed():
-    models = published_models()
-    assert {
-        "elmo_original_en",
-        "elmo_5_5b_en",
-        "elmo_medium_en",
-        "elmo_small_en",
-        "elmo_pt",
-        "elmo_pubmed_en",
-        "seqvec",
-    } <= set(models)
-    many = [name for name in models if name.startswith("elmo_many_langs_")]
-    assert len(many) == 44
-    places = [models[name].files[0].addresses[0] for name in many]
-    # The repository's entries 136 to 179, each once.
-    assert sorted(places) == [
-        f"http://vectors.nlpl.eu/repository/11/{number}.zip"
-        for number in range(136, 180)
-    ]
-    for name, model in models.items():
-        assert re.fullmatch(r"[a-z0-9_]+", name)
-        assert model.form in {"bilm_hdf5", "many_langs"}
-        assert model.description and model.homepage and model.citations
-        assert set(model.sizes) == set(models["elmo_original_en"].sizes)
-        for file in model.files:
-            assert file.addresses
-            assert all(re.match(r"https?://\S+$", a) for a in file.addresses)
-            assert file.size is None or file.size > 0
-            assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
-
-
-@pytest.mark.parametrize(
-    "name", ["elmo_original_en", "elmo_medium_en", "elmo_small_en", "elmo_5_5b_en"]
-)
-def test_the_sizes_give_the_published_number_of_parameters(name):
-    model = published_models()[name]
-    sizes = model.sizes
-    options = {
-        "lstm": {
-            "dim": sizes["hidden_dim"],
-            "projection_dim": sizes["projection_dim"],
-            "n_layers": sizes["num_layers"],
-        },
-        "char_cnn": {
-            # As bilm-tf's bin/train_elmo.py has them.
-            "filters": [[1, 32], *([width, 8 * 2**width] for width in range(2, 8))],
-            "embedding": {"dim": 16},
-            "n_highway": sizes["num_highway_layers"],
-        },
-    }
-    assert sum(n for _, n in options["char_cnn"]["filters"]) == sizes["num_filters"]
-    assert parameters(options) == pytest.approx(
-        model.parameters_in_millions, abs=0.05 + 1e-9
-    )
-
-
-def parameters(options):
-    """Millions of weights in a file of bilm-tf's."""
-    cnn, lstm = options["char_cnn"], options["lstm"]
-    number = 261 * 16 + sum(n * (width * 16 + 1) for width, n in cnn["filters"])
-    filters = sum(n for _, n in cnn["filters"])
-    number += cnn["n_highway"] * 2 * (filters + 1) * filters
-    number += (filters + 1) * lstm["projection_dim"]
-    cell = (2 * lstm["projection_dim"] + 1) * 4 * lstm["dim"]
-    cell += lstm["dim"] * lstm["projection_dim"]
-    return (number + 2 * lstm["n_layers"] * cell) / 1e6
