@@ -133,6 +133,22 @@ def projected_lstm(
     )
 
 
+def product(x, kernel):
+    """`keras.ops.matmul` with a kernel of two dimensions.
+
+    On torch it is oneDNN's: on processors that are not Intel's, twice as fast as the
+    library that PyTorch asks otherwise.
+
+    Args:
+        x: float, (..., inputs).
+        kernel: float, (inputs, outputs).
+    """
+    if keras.backend.backend() == "torch" and not _is_portable.get():
+        module = importlib.import_module("keras_elmo.backend.torch")
+        return module.product(*map(ops.convert_to_tensor, (x, kernel)))
+    return ops.matmul(x, kernel)
+
+
 def max_over(x, axis):
     """`keras.ops.max` of floats, for a batch of nothing too, as masked code needs it.
 
@@ -172,7 +188,7 @@ def general_max_over_windows(characters, kernels):
         windows = ops.concatenate(
             [characters[:, i : i + places] for i in range(width)], axis=-1
         )
-        products = ops.matmul(windows, ops.reshape(kernel, (-1, number)))
+        products = product(windows, ops.reshape(kernel, (-1, number)))
         features.append(max_over(products, axis=1))
     return ops.concatenate(features, axis=-1)
 

@@ -2,6 +2,8 @@
 
 import torch
 
+from keras_elmo.backend.torch_products import matrix_product
+
 
 def scan(step, state, inputs):
     """See `keras_elmo.backend`."""
@@ -17,3 +19,32 @@ def scan(step, state, inputs):
 def max_over(x, axis):
     """See `keras_elmo.backend`."""
     return torch.amax(x, dim=axis)
+
+
+def product(x, kernel):
+    """See `keras_elmo.backend`."""
+    if torch.compiler.is_compiling():
+        return torch.matmul(x, kernel)
+    if torch.is_grad_enabled() and (x.requires_grad or kernel.requires_grad):
+        return _Product.apply(x, kernel)
+    return matrix_product(x, kernel)
+
+
+class _Product(torch.autograd.Function):
+    """`matrix_product` with its gradient."""
+
+    @staticmethod
+    def forward(ctx, x, kernel):
+        ctx.save_for_backward(x, kernel)
+        return matrix_product(x, kernel)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, d_product):
+        x, kernel = ctx.saved_tensors
+        d_x = d_kernel = None
+        if ctx.needs_input_grad[0]:
+            d_x = matrix_product(d_product, kernel.t())
+        if ctx.needs_input_grad[1]:
+            d_kernel = matrix_product(x.flatten(0, -2).t(), d_product.flatten(0, -2))
+        return d_x, d_kernel

@@ -2,6 +2,8 @@
 
 import torch
 
+from keras_elmo.backend.torch_products import matrix_product
+
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
@@ -49,7 +51,7 @@ def _forward(
     for t, projected in enumerate(gates_input.unbind(0)):
         gates = all_gates[t if keep else 0]
         tanh_c = all_tanh[t if keep else 0]
-        torch.mm(h, recurrent_kernel, out=gates).add_(projected)
+        torch.add(matrix_product(h, recurrent_kernel), projected, out=gates)
         i, j, f, o = gates.split(units, dim=1)
         i.sigmoid_()
         j.tanh_()
@@ -64,7 +66,7 @@ def _forward(
         if projection_kernel is None:
             torch.mul(o, tanh_c, out=new_h)
         else:
-            torch.mm(o * tanh_c, projection_kernel, out=new_h)
+            new_h.copy_(matrix_product(o * tanh_c, projection_kernel))
             if proj_clip is not None:
                 new_h.clamp_(-proj_clip, proj_clip)
         if mask is not None:
@@ -134,7 +136,7 @@ class _ProjectedLSTM(torch.autograd.Function):
                 if proj_clip is not None:
                     d_m = d_m.masked_fill(outputs[t].abs() >= proj_clip, 0)
                 d_projected[t] = d_m
-                d_m = torch.mm(d_m, projection_kernel.t())
+                d_m = matrix_product(d_m, projection_kernel.t())
             tanh_c = tanh_cells[t]
             _sigmoid_backward(torch.mul(d_m, tanh_c, out=buffer), o, grad_input=d_o)
             torch.mul(d_m, o, out=buffer)
@@ -145,14 +147,18 @@ class _ProjectedLSTM(torch.autograd.Function):
             _tanh_backward(torch.mul(d_c, i, out=buffer), j, grad_input=d_j)
             _sigmoid_backward(torch.mul(d_c, cells[t], out=buffer), f, grad_input=d_f)
             d_c.mul_(f)
-            d_h = torch.mm(d_gates[t], transposed_kernel)
+            d_h = matrix_product(d_gates[t], transposed_kernel)
             if passed is not None:
                 d_h += passed[0]
                 d_c += passed[1]
         previous_h = torch.cat([first_h[None], outputs])[:-1]
-        d_recurrent = torch.mm(previous_h.flatten(0, 1).t(), d_gates.flatten(0, 1))
+        d_recurrent = matrix_product(
+            previous_h.flatten(0, 1).t(), d_gates.flatten(0, 1)
+        )
         d_projection = None
         if projection_kernel is not None:
             m = gates[..., 3 * units :] * tanh_cells
-            d_projection = torch.mm(m.flatten(0, 1).t(), d_projected.flatten(0, 1))
+            d_projection = matrix_product(
+                m.flatten(0, 1).t(), d_projected.flatten(0, 1)
+            )
         return None, None, None, d_gates, d_h, d_c, d_recurrent, d_projection

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from keras_elmo.backend.torch_products import product
+from keras_elmo.backend.torch_products import packed_product
 
 # Rows whose input product is made at once: enough for the product's best rate, few
 # enough that they stay in a processor's cache.
@@ -31,10 +31,12 @@ class PackedLSTM:
         # The forget gate's 1, once and for all steps.
         bias = weights[2].float().clone()
         bias[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] += 1.0
-        self.input = product(weights[0], bias, self.weights_dtype)
-        self.recurrent = product(weights[1], None, self.weights_dtype)
+        self.input = packed_product(weights[0], bias, self.weights_dtype)
+        self.recurrent = packed_product(weights[1], None, self.weights_dtype)
         self.projection = (
-            product(weights[3], None, self.weights_dtype) if len(weights) > 3 else None
+            packed_product(weights[3], None, self.weights_dtype)
+            if len(weights) > 3
+            else None
         )
         self.device = bias.device
         self.made_from = made_from

@@ -2,6 +2,7 @@
 
 import torch
 
+from keras_elmo.backend.torch_products import matrix_product
 from keras_elmo.backend.windows import positions
 
 
@@ -20,7 +21,7 @@ class _MaxOverWindows(torch.autograd.Function):
         for number, (first, last, rows, columns) in enumerate(
             positions(width, dim, filters)
         ):
-            new = flat[:, first:last] @ kernel[:rows, :columns]
+            new = matrix_product(flat[:, first:last], kernel[:rows, :columns])
             arg[:, :columns].masked_fill_(new > best[:, :columns], number)
             torch.maximum(best[:, :columns], new, out=best[:, :columns])
         ctx.save_for_backward(flat, kernel, arg)

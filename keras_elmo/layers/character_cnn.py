@@ -150,7 +150,7 @@ class CharacterCNN(keras.layers.Layer):
         for highway in self.highways:
             features = highway(features)
         if self.projection_kernel is not None:
-            features = ops.matmul(features, self.projection_kernel)
+            features = backend.product(features, self.projection_kernel)
             features = features + self.projection_bias
         features = ops.reshape(features, (*shape[:-1], self.output_dim))
         return ops.where(is_token, features, ops.zeros_like(features))

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_elmo import backend
+
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
 class Highway(keras.layers.Layer):
@@ -52,9 +54,9 @@ class Highway(keras.layers.Layer):
         )
 
     def call(self, inputs):
-        gate = ops.sigmoid(ops.matmul(inputs, self.carry_kernel) + self.carry_bias)
+        gate = ops.sigmoid(backend.product(inputs, self.carry_kernel) + self.carry_bias)
         transformed = ops.relu(
-            ops.matmul(inputs, self.transform_kernel) + self.transform_bias
+            backend.product(inputs, self.transform_kernel) + self.transform_bias
         )
         return gate * transformed + (1.0 - gate) * inputs
 

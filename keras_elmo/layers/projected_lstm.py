@@ -108,7 +108,7 @@ class ProjectedLSTM(keras.layers.Layer):
         # Time comes first before it and not after, where there is more to move.
         inputs = ops.transpose(inputs, (1, 0, 2))
         time, batch_size, dim = ops.shape(inputs)
-        gates_input = ops.matmul(ops.reshape(inputs, (-1, dim)), self.kernel)
+        gates_input = backend.product(ops.reshape(inputs, (-1, dim)), self.kernel)
         gates_input = ops.reshape(
             gates_input + self.bias, (time, batch_size, 4 * self.hidden_dim)
         )

@@ -1,0 +1,147 @@
+"""What each program needs to turn sentences into vectors, and one run of it.
+
+    python inference_programs.py '{"program": "keras_elmo", "model": DIR, ...}'
+
+Run by `inference.py` with the Python of the program that is measured, so that only that
+program and NumPy are imported here. JSON on stdout's last line. The models are those of
+bilm-tf's form: options.json, model.hdf5, vocab.txt.
+"""
+
+import json
+import os
+import resource
+import sys
+import time
+
+BATCH = 32  # what the older programs take, in the order of the file
+
+
+def keras_elmo(model, threads, dtype):
+    if threads == 1:
+        os.environ["XLA_FLAGS"] = (
+            "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        )
+    backend = os.environ["KERAS_BACKEND"]
+    if backend == "torch":
+        import torch
+
+        torch.set_num_threads(threads)
+    elif backend == "tensorflow":
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
+        tf.config.threading.set_inter_op_parallelism_threads(threads)
+    import keras_elmo
+
+    backbone = keras_elmo.ElmoBackbone.from_options(
+        f"{model}/options.json", f"{model}/model.hdf5"
+    )
+    return lambda sentences: list(
+        keras_elmo.embed_iter(sentences, backbone, layers="mean", dtype=dtype)
+    )
+
+
+def allennlp(model, threads, dtype):
+    import torch
+
+    torch.set_num_threads(threads)
+    from allennlp.modules.elmo import Elmo, batch_to_ids
+
+    elmo = Elmo(f"{model}/options.json", f"{model}/model.hdf5", 1, dropout=0.0).eval()
+
+    def embed(sentences):
+        results = []
+        with torch.no_grad():
+            for start in range(0, len(sentences), BATCH):
+                batch = sentences[start : start + BATCH]
+                found = elmo(batch_to_ids(batch))["elmo_representations"][0].numpy()
+                results += [row[: len(s)] for row, s in zip(found, batch)]  # noqa: B905
+        return results
+
+    return embed
+
+
+def simple_elmo(model, threads, dtype):
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    from simple_elmo import ElmoModel
+
+    elmo = ElmoModel()
+    # It takes a folder with one options.json and one weights file.
+    elmo.load(model, max_batch_size=BATCH, limit=None, full=False)
+
+    def embed(sentences):
+        found = elmo.get_elmo_vectors(sentences, warmup=False)
+        return [row[: len(s)] for row, s in zip(found, sentences)]  # noqa: B905
+
+    return embed
+
+
+def matrix_product_rate(program, seconds=1.5, size=2048):
+    """GFLOP/s of float32 products, by NumPy and by what the program itself asks."""
+    import numpy as np
+
+    a = np.random.rand(size, size).astype("float32")
+    products = [lambda: a @ a]
+    backend = os.environ.get("KERAS_BACKEND") if program == "keras_elmo" else None
+    if backend:
+        import keras
+
+        b = keras.ops.convert_to_tensor(a)
+        products.append(lambda: keras.ops.convert_to_numpy(keras.ops.matmul(b, b)))
+    if backend == "torch":
+        from keras_elmo.backend.torch_products import packed_product
+
+        packed = packed_product(b)
+        products.append(lambda: packed(b))
+    best = float("inf")
+    for multiply in products:
+        multiply()
+        started = time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            best = min(best, _timed(multiply)[1])
+    return 2 * size**3 / best / 1e9
+
+
+def _timed(function):
+    """Seconds on the wall and of the processor, and the result."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = function()
+    return time.perf_counter() - wall, time.process_time() - cpu, result
+
+
+def measure(program, model, sentences, threads, repeats, dtype="float32"):
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+    with open(sentences, encoding="utf-8") as file:
+        sentences = json.load(file)
+    wanted = [s for s in sentences if len(s) == 20][:1]
+    before = matrix_product_rate(program)
+    embed = globals()[program](model, threads, dtype)
+    tokens = sum(map(len, sentences))
+    first = _timed(lambda: embed(sentences))
+    runs = [_timed(lambda: embed(sentences))[:2] for _ in range(repeats)]
+    embed(wanted)
+    single = sorted(_timed(lambda: embed(wanted))[:2] for _ in range(20))
+    assert [len(v) for v in first[2]] == [len(s) for s in sentences]
+    # A child begins with the peak of its parent where this is not read from /proc.
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        with open("/proc/self/status", encoding="ascii") as file:
+            peak = next(int(x.split()[1]) for x in file if x.startswith("VmHWM"))
+    except OSError:
+        pass
+    return {
+        "tokens_per_second": tokens / min(wall for wall, _ in runs),
+        "tokens_per_processor_second": tokens / min(cpu for _, cpu in runs),
+        "first_call_seconds": first[0],
+        "milliseconds_20_tokens": 1000 * single[len(single) // 2][0],
+        "peak_memory_mb": peak / 1024,
+        "matrix_product_gflops": max(before, matrix_product_rate(program)),
+    }
+
+
+if __name__ == "__main__":
+    print("\n" + json.dumps(measure(**json.loads(sys.argv[1]))))

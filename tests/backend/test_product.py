@@ -1,0 +1,36 @@
+"""The product with a kernel against NumPy's, on paths with and without a gradient."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_elmo import backend
+
+rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 7), (0, 7), (1, 7)])
+def test_it_is_the_matrix_product(shape):
+    x = rng.normal(size=shape).astype("float32")
+    kernel = rng.normal(size=(7, 4)).astype("float32")
+    variable = keras.Variable(kernel)
+    for weights in (keras.ops.convert_to_tensor(kernel), variable):
+        actual = backend.product(keras.ops.convert_to_tensor(x), weights)
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(actual), x @ kernel, atol=2e-6
+        )
+
+
+def test_without_a_gradient_it_is_the_same():
+    if keras.backend.backend() != "torch":
+        pytest.skip("only PyTorch has another path without a gradient")
+    import torch
+
+    kernel = torch.tensor(rng.normal(size=(7, 4)), dtype=torch.float32)
+    for x in (torch.ones(3, 7), torch.ones(2, 3, 7), torch.ones(0, 7)):
+        with torch.no_grad():
+            actual = backend.product(x, kernel)
+        torch.testing.assert_close(actual, x @ kernel)
+    with torch.no_grad():
+        x = torch.ones(3, 7, dtype=torch.bfloat16)
+        assert backend.product(x, kernel.bfloat16()).dtype == torch.bfloat16
