@@ -18,7 +18,6 @@ import pathlib
 import random
 import resource
 import shutil
-import signal
 import sys
 import tempfile
 import traceback
@@ -111,7 +110,7 @@ def in_a_process(source, output):
         used = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
         limit = used * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-        signal.alarm(SECONDS)
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         result = attempt(source, output)
         with os.fdopen(writing, "w", encoding="utf-8", errors="replace") as pipe:
             json.dump(result, pipe)

@@ -3,6 +3,7 @@
 Each takes a `random.Random` and a path, changes what lies there, and says how.
 """
 
+import contextlib
 import copy
 import io
 import json
@@ -237,7 +238,9 @@ def spoil_folder(rng, folder):
     own[".txt"] = spoil_text
     draw = rng.random()
     if path.suffix in own and draw < 0.6:
-        return own[path.suffix](rng, path)
+        # A file that was spoilt before may be no such file any more.
+        with contextlib.suppress(ValueError, OSError, LookupError, RuntimeError):
+            return own[path.suffix](rng, path)
     return spoil_presence(rng, path) if draw > 0.95 else spoil_bytes(rng, path)
 
 

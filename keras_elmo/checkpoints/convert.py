@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_elmo import checks
-from keras_elmo.checkpoints import forms
+from keras_elmo.checkpoints import bilm_tf1, forms
 from keras_elmo.checkpoints.archives import is_archive, unpacked
 from keras_elmo.checkpoints.model_card import files_of, write_card
 from keras_elmo.checkpoints.readers import READERS
@@ -99,7 +99,7 @@ def convert(
             title=Path(output).name,
             form=form,
             facts=facts,
-            files=files_of(place),
+            files=files_of(_source_of(form, place)),
             licence=licence,
             origin=origin,
             languages=languages,
@@ -164,6 +164,11 @@ def _form_of_file(path):
         "options.json, its model.ckpt-*.index, or an archive of its folder "
         "(.zip, .tar, .tar.gz)."
     )
+
+
+def _source_of(form, place):
+    """The place of the files that were read: of several checkpoints one alone."""
+    return bilm_tf1.find_checkpoint(place)[0] if form == "bilm_tf1" else place
 
 
 def _facts(model, state):

@@ -21,14 +21,18 @@ def files_of(place: Path) -> list[tuple[str, int, str]]:
     """(name, bytes, SHA-256) of each file that a model may have come from.
 
     Args:
-        place: a file, or a folder whose files are taken, and those one level below.
+        place: a folder, whose files are taken and those one level below; or one of a
+            model's files, or a checkpoint's prefix, beside which they lie.
     """
-    if place.is_file():
-        paths, folder = [place], place.parent
+    if place.is_dir():
+        folder, found = place, [*place.iterdir(), *place.glob("*/*")]
     else:
-        folder = place
-        found = [*place.iterdir(), *place.glob("*/*")]
-        paths = sorted(path for path in found if path.is_file())
+        folder = place.parent
+        patterns = (f"{place.name}.*", "*options.json", "*.hdf5", "vocab*.txt")
+        if not place.exists():
+            patterns = (patterns[0], patterns[1], patterns[3])
+        found = {path for pattern in patterns for path in folder.glob(pattern)}
+    paths = sorted(path for path in found if path.is_file())
     listed = []
     for path in paths:
         with open(path, "rb") as file:

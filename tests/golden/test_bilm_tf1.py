@@ -74,10 +74,6 @@ def test_perplexities_are_those_of_bilm_tfs_test(golden, vocabulary):
             rtol=1e-5,
             err_msg=folder.name,
         )
-        compared.append(folder.name)
-    assert {"char_long", "word_one_layer", "word_shared", "char_sampled"} <= set(
-        compared
-    )
 
 
 @pytest.mark.parametrize("name", ["char_sampled", "word_shared"])

@@ -1,0 +1,80 @@
+"""Adagrad's slots beside a preset: kept, given back, moved with their words."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_elmo
+from keras_elmo.checkpoints.training_state import TrainingState
+from tests.models_for_tests import word_backbone
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture(scope="module")
+def state():
+    """A state whose accumulators tell the rows apart."""
+    model = keras_elmo.ElmoBiLM(word_backbone())
+    fresh = TrainingState.of(model, TrainingState({}).optimizer(model), {"n_epochs": 3})
+    rng = np.random.default_rng(1)
+    for name, array in fresh.accumulators.items():
+        fresh.accumulators[name] = rng.uniform(1, 2, array.shape).astype("float32")
+    fresh.step = 12
+    return fresh
+
+
+def assert_same(ours, theirs):
+    assert ours.step == theirs.step and ours.options == theirs.options
+    assert set(ours.accumulators) == set(theirs.accumulators)
+    for name, array in ours.accumulators.items():
+        np.testing.assert_array_equal(array, theirs.accumulators[name], err_msg=name)
+
+
+def test_a_state_is_written_and_read_back(state, tmp_path):
+    state.write(tmp_path / "optimizer.h5")
+    assert_same(TrainingState.read(tmp_path), state)
+    with pytest.raises(FileExistsError):
+        state.write(tmp_path / "optimizer.h5")
+
+
+def test_an_optimizer_takes_the_state_and_gives_it_back(state):
+    model = keras_elmo.ElmoBiLM(word_backbone())
+    optimizer = state.optimizer(model)
+    assert float(optimizer.learning_rate) == pytest.approx(0.2)
+    assert_same(TrainingState.of(model, optimizer, state.options), state)
+
+
+def test_rows_go_with_their_words(state):
+    """A vocabulary in another order, with a new word and without an old one."""
+    known = word_backbone().vocabulary
+    backbone = word_backbone(words=("river", "the", "boat", "."))
+    model = keras_elmo.ElmoBiLM(backbone)
+    optimizer = keras.optimizers.Adagrad(initial_accumulator_value=0.5)
+    state.restore(model, optimizer, vocabulary=known)
+    found = TrainingState.of(model, optimizer, {}).accumulators
+    for name in ("softmax/W", "softmax/b", "embedding"):
+        for row, word in enumerate(backbone.vocabulary.tokens):
+            expected = (
+                state.accumulators[name][known.tokens.index(word)]
+                if word in known
+                else 0.5
+            )
+            np.testing.assert_array_equal(found[name][row], expected)
+    name = "RNN_1/RNN/MultiRNNCell/Cell1/LSTMCell/W_0"
+    np.testing.assert_array_equal(found[name], state.accumulators[name])
+
+
+def test_what_does_not_fit_changes_nothing(state):
+    model = keras_elmo.ElmoBiLM(word_backbone(words=("a", "b")))
+    optimizer = TrainingState({}).optimizer(model)
+    before = TrainingState.of(model, optimizer, {})
+    with pytest.raises(ValueError, match="another model"):
+        state.restore(model, optimizer)
+    assert_same(TrainingState.of(model, optimizer, {}), before)
+    with pytest.raises(ValueError, match="Adagrad"):
+        state.restore(model, keras.optimizers.SGD())
+    model.backbone.token_embedder.trainable = False
+    with pytest.raises(ValueError, match="frozen"):
+        TrainingState({}).optimizer(model)
+    with pytest.raises(ValueError, match="all_clip_norm_val"):
+        TrainingState({"all_clip_norm_val": 0}).optimizer(model)
