@@ -33,11 +33,9 @@ class PackedLSTM:
         bias[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] += 1.0
         self.input = packed_product(weights[0], bias, self.weights_dtype)
         self.recurrent = packed_product(weights[1], None, self.weights_dtype)
-        self.projection = (
-            packed_product(weights[3], None, self.weights_dtype)
-            if len(weights) > 3
-            else None
-        )
+        self.projection = None
+        if len(weights) > 3:
+            self.projection = packed_product(weights[3], None, self.weights_dtype)
         self.device = bias.device
         self.made_from = made_from
 

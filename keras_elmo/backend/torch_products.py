@@ -21,7 +21,7 @@ def matrix_product(x, kernel):
         kernel: float, (inputs, outputs).
     """
     if (
-        x.numel() < FEWEST_ROWS * x.shape[-1]
+        x.numel() < max(1, FEWEST_ROWS * x.shape[-1])
         or x.device.type != "cpu"
         or kernel.device.type != "cpu"
         or x.dtype != torch.float32
