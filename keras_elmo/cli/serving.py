@@ -62,8 +62,8 @@ def predict(
 
     Padding is cut off: a sentence of 3 words has 3 vectors.
     """
-    from keras_elmo.serving import ServingClient
-    from keras_elmo.serving.tensor_values import row_as_json, rows
+    from keras_elmo.serving import ServingClient, rows
+    from keras_elmo.serving.tensor_values import row_as_json
 
     if bool(sentences) == (input_file is not None):
         raise typer.BadParameter("Give sentences, or --input, and not both.")

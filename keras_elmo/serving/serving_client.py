@@ -132,7 +132,7 @@ class ServingClient:
 
         Returns:
             dict of arrays by name, strings as an object array of str.
-            `keras_elmo.serving.tensor_values.rows` takes them apart by sentence.
+            `keras_elmo.serving.rows` takes them apart by sentence.
 
         Raises:
             TypeError: when `inputs` is of another kind.

@@ -80,8 +80,10 @@ def as_inputs(inputs) -> tuple[dict[str, Any], str | None]:
         return {"strings": rows}, None
     rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in rows]
     for row in rows:
-        if not isinstance(row, Sequence) or not all(
-            isinstance(token, str | bytes) for token in row
+        if (
+            isinstance(row, str | bytes)
+            or not isinstance(row, Sequence)
+            or not all(isinstance(token, str | bytes) for token in row)
         ):
             raise TypeError(f"`inputs` must be {rule}. Received in it: {row!r}.")
     longest = max(map(len, rows), default=0)

