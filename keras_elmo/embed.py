@@ -6,7 +6,6 @@ are run together; results come back in the order the sentences came in.
 
 import functools
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from os import PathLike
 
 import numpy as np
@@ -21,6 +20,9 @@ from keras_elmo.token_cache import TokenCache
 # Sentences looked at together: enough that most batches hold one length, few enough
 # that memory stays small on a file of any length.
 WINDOW = 1024
+# As many tokens end a window too: its vectors are held together, and proteins are
+# long.
+WINDOW_TOKENS = 1 << 15
 # So many that the recurrent products reach their full rate.
 BATCH_SIZE = 256
 MAX_TOKENS = 8192
@@ -141,13 +143,26 @@ def embed_iter(
 
 
 def _embed_windows(sentences, inference, choice, pooling, batches, token_cache):
-    while window := list(islice(sentences, WINDOW)):
+    for window in _windows(sentences):
         tokens, indices = distinct_tokens(window)
         vectors = inference.token_vectors(tokens, token_cache)
         results = [np.zeros(0)] * len(window)
         for row, layers in batches.run(vectors, indices):
             results[row] = _finish(layers, choice, pooling, inference)
         yield from results
+
+
+def _windows(sentences):
+    """Lists of sentences, each ended by the sentence that fills it."""
+    window, tokens = [], 0
+    for sentence in sentences:
+        window.append(sentence)
+        tokens += len(sentence)
+        if len(window) >= WINDOW or tokens >= WINDOW_TOKENS:
+            yield window
+            window, tokens = [], 0
+    if window:
+        yield window
 
 
 def _finish(layers, choice, pooling, inference):

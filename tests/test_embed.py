@@ -125,9 +125,14 @@ def test_options_are_checked_before_the_first_vector_is_asked_for(backbone):
         keras_elmo.embed(SENTENCES, "my_elmo")
 
 
-def test_the_iterator_reads_no_further_than_a_window(backbone, monkeypatch):
+@pytest.mark.parametrize(
+    "limit, number, read_first", [("WINDOW", 2, 2), ("WINDOW_TOKENS", 3, 3)]
+)
+def test_the_iterator_reads_no_further_than_a_window(
+    backbone, monkeypatch, limit, number, read_first
+):
     # The module of that name stands behind the function.
-    monkeypatch.setattr(sys.modules["keras_elmo.embed"], "WINDOW", 2)
+    monkeypatch.setattr(sys.modules["keras_elmo.embed"], limit, number)
     read = []
 
     def sentences():
@@ -137,7 +142,7 @@ def test_the_iterator_reads_no_further_than_a_window(backbone, monkeypatch):
 
     vectors = keras_elmo.embed_iter(sentences(), backbone)
     assert next(vectors).shape == (0, DIM)
-    assert len(read) == 2
+    assert len(read) == read_first
     assert [v.shape for v in vectors] == [(n, DIM) for n in range(1, 7)]
 
 
