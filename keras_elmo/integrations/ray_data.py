@@ -24,7 +24,7 @@ from keras_elmo.embed import embed_iter
 from keras_elmo.embed_workers import thread_environment
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.outputs import ParquetWriter
-from keras_elmo.presets import load_tokenizer, preset_directory
+from keras_elmo.presets import METADATA_FILE, load_tokenizer, preset_directory
 from keras_elmo.text.tokenizers import get_tokenizer
 
 try:
@@ -227,6 +227,8 @@ class _PieceEmbedder:
                 texts[number] = None
             writer.finish()
             writer.close()
+            if len(texts) != piece.stop - piece.start:
+                raise ValueError(f"`{piece.path}` was changed while it was read.")
 
 
 def _model_digest(model):
@@ -235,10 +237,8 @@ def _model_digest(model):
     digest = hashlib.sha256()
     directory = preset_directory(model)
     for path in sorted(directory.rglob("*")):
-        if path.suffix in (".h5", ".txt") or path.name in (
-            "config.json",
-            "tokenizer.json",
-        ):
+        # Not its card, nor what says when it was saved.
+        if path.suffix in (".h5", ".txt", ".json") and path.name != METADATA_FILE:
             with open(path, "rb") as file:
                 content = hashlib.file_digest(file, "sha256").hexdigest()
             digest.update(f"{path.relative_to(directory)} {content}\n".encode())

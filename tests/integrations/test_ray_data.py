@@ -75,6 +75,33 @@ def preset(backbone, tmp_path_factory):
 
 
 @pytest.fixture
+def run_pieces(adapter, monkeypatch):
+    """`embed_files` in this process, without a Ray: the same functions, in a loop."""
+
+    class Rows(list):
+        def flat_map(self, function, fn_kwargs):
+            return Rows(new for row in self for new in function(row, **fn_kwargs))
+
+        def map(self, worker, fn_constructor_args, **_):
+            return Rows(map(worker(*fn_constructor_args), self))
+
+        def iter_rows(self):
+            return iter(self)
+
+    def from_items(rows, override_num_blocks=None):
+        return Rows(rows)
+
+    def run(files, model, output, **options):
+        with monkeypatch.context() as patch:
+            patch.setattr(adapter.ray_data, "from_items", from_items)
+            return adapter.embed_files(
+                files, model, output, **{"rows_per_file": ROWS, **options}
+            )
+
+    return run
+
+
+@pytest.fixture
 def corpus(tmp_path):
     """A folder of texts: byte order mark, CRLF, packed, Parquet, a last line cut."""
     folder = tmp_path / "corpus"
@@ -126,17 +153,18 @@ def check_rows(output, backbone, expected):
     not os.path.isdir("/proc/self"), reason="no /proc to find workers in"
 )
 def test_nothing_is_lost_or_twice_when_a_worker_is_killed_and_after_a_restart(
-    adapter, ray, backbone, preset, corpus, tmp_path
+    adapter, ray, run_pieces, backbone, preset, corpus, tmp_path
 ):
     output = tmp_path / "vectors"
-    options = {"rows_per_file": ROWS, "workers": 2}
     killed, over = [], threading.Event()
     killer = threading.Thread(target=kill_a_worker, args=(output, killed, over))
     killer.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            summary = adapter.embed_files(corpus, preset, output, **options)
+            summary = adapter.embed_files(
+                corpus, preset, output, rows_per_file=ROWS, workers=2
+            )
         finally:
             over.set()
             killer.join()
@@ -159,42 +187,12 @@ def test_nothing_is_lost_or_twice_when_a_worker_is_killed_and_after_a_restart(
         path.unlink()
     (made[0].parent / ".tmp-0-part.parquet").write_bytes(b"PAR1")
     (corpus / "d.txt").write_text("the bank\n")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        summary = adapter.embed_files(corpus, preset, output, **options)
+    summary = run_pieces(corpus, preset, output)
     assert summary["files_kept"] == total - 2 and summary["files"] == total + 1
     check_rows(output, backbone, {**expected, "d.txt": ["the bank"]})
     assert not list(output.rglob(".tmp-*"))
     after = {path: path.stat().st_mtime_ns for path in made}
     assert [path for path in made if after[path] != before[path]] == made[3:5]
-
-
-@pytest.fixture
-def run_pieces(adapter, monkeypatch):
-    """`embed_files` in this process, without a Ray: the same functions, in a loop."""
-
-    class Rows(list):
-        def flat_map(self, function, fn_kwargs):
-            return Rows(new for row in self for new in function(row, **fn_kwargs))
-
-        def map(self, worker, fn_constructor_args, **_):
-            return Rows(map(worker(*fn_constructor_args), self))
-
-        def iter_rows(self):
-            return iter(self)
-
-    monkeypatch.setattr(
-        adapter.ray_data,
-        "from_items",
-        lambda rows, override_num_blocks=None: Rows(rows),
-    )
-
-    def run(files, model, output, **options):
-        return adapter.embed_files(
-            files, model, output, **{"rows_per_file": ROWS, **options}
-        )
-
-    return run
 
 
 def test_all_layers_pooled_vectors_and_lists_of_tokens(
@@ -212,7 +210,7 @@ def test_all_layers_pooled_vectors_and_lists_of_tokens(
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_stays(
-    run_pieces, preset, corpus, tmp_path
+    adapter, run_pieces, preset, corpus, tmp_path
 ):
     output = tmp_path / "out"
     bad = corpus / "more/bad.txt"
@@ -224,6 +222,14 @@ def test_what_cannot_be_read_is_named_and_the_rest_stays(
         run_pieces(corpus / "c.parquet", preset, tmp_path / "out2", column="line")
     with pytest.raises(ValueError, match=r"row 0: a sentence must be a string or a li"):
         run_pieces(corpus / "c.parquet", preset, tmp_path / "out3", column="number")
+    shorter = {"path": str(bad), "part": str(output / "p.parquet"), "offset": 0}
+    worker = adapter._PieceEmbedder(preset, "whitespace", "text", {})
+    row = worker({**shorter, "start": 0, "stop": 40})
+    assert "line 31: not UTF-8" in row["error"]
+    bad.write_bytes(b"fine\n" * 30)
+    row = worker({**shorter, "start": 0, "stop": 40})
+    assert row["error"].endswith("bad.txt` was changed while it was read.")
+    assert not (output / "p.parquet").exists()
     (corpus / "x.parquet").write_bytes(b"PAR1, not")
     with pytest.raises(ValueError, match=r"x\.parquet` is no Parquet file"):
         run_pieces(corpus / "x.parquet", preset, tmp_path / "out4")
