@@ -111,14 +111,14 @@ class WordCharacterEmbedding(keras.layers.Layer):
         )
 
     def call(self, inputs, training=None):
-        if self.character_cnn is None:
-            features = self.word_embedding(inputs)
-        elif self.word_embedding is None:
-            features = self.character_cnn(inputs, training=training)
-        else:
-            words = self.word_embedding(inputs[..., 0])
-            characters = self.character_cnn(inputs[..., 1:], training=training)
-            features = ops.concatenate([words, characters], axis=-1)
+        parts = []
+        if self.word_embedding is not None:
+            words = inputs if self.character_cnn is None else inputs[..., 0]
+            parts.append(self.word_embedding(words))
+        if self.character_cnn is not None:
+            characters = inputs if self.word_embedding is None else inputs[..., 1:]
+            parts.append(self.character_cnn(characters, training=training))
+        features = ops.concatenate(parts, axis=-1)
         vectors = ops.matmul(features, self.projection_kernel) + self.projection_bias
         is_token = ops.expand_dims(self.compute_mask(inputs), axis=-1)
         return ops.where(is_token, vectors, ops.zeros_like(vectors))

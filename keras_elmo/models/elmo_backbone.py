@@ -265,7 +265,8 @@ class ElmoBackbone(keras.Model):
         """The model of a preset that `save_to_preset` wrote.
 
         Args:
-            preset: path of a directory, name of a built-in preset,
+            preset: path of a directory, name that `keras-elmo presets` lists (a
+                published model is fetched and converted the first time),
                 `hf://owner/name[@revision]`, or
                 `kaggle://owner/model/framework/variation[/version]`.
             dtype: dtype policy, or None for the preset's own.
@@ -344,7 +345,7 @@ class ElmoBackbone(keras.Model):
         return super().predict_on_batch(x)
 
     def _id_limits(self):
-        if self.input_kind == "words":
+        if self.vocabulary_size is not None:
             return [("token_ids", ..., self.vocabulary_size + 1)]
         return [("character_ids", ..., NUM_CHARACTER_IDS)]
 

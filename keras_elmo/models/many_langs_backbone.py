@@ -202,7 +202,7 @@ class ManyLangsBackbone(ElmoBackbone):
                     f"{'None' if rows is None else 'given'}: the model reads "
                     f"{self.input_kind}."
                 )
-            if entries is not None and not 0 <= max(entries.values()) < rows:
+            if entries and rows and not 0 <= max(entries.values()) < rows:
                 raise ValueError(
                     f"`vocabulary.{name}` must have rows below {rows}, those of the "
                     f"model's table. Received: {max(entries.values())}."

@@ -257,20 +257,22 @@ class _DictionaryEncoder:
 
     def __call__(self, tokens):
         cut = tf.strings.substr(tokens, 0, self._width - 2, unit="UTF8_CHAR")
+        parts = []
+        if self._words is not None:
+            parts.append(self._words.lookup(cut)[:, None])
+        if self._characters is not None:
+            parts.append(self._spell(cut, self._characters))
+        ids = tf.concat(parts, axis=1)
         if self._characters is None:
-            ids = self._words.lookup(cut)
-        else:
-            ids = self._spell(cut)
-            if self._words is not None:
-                ids = tf.concat([self._words.lookup(cut)[:, None], ids], axis=1)
+            ids = ids[:, 0]
         for marker, row in self._markers:
             is_marker = tf.reshape(tokens == marker, [-1] + [1] * (ids.shape.rank - 1))
             ids = tf.where(is_marker, row, ids)
         return ids
 
-    def _spell(self, cut):
+    def _spell(self, cut, table):
         split = tf.strings.unicode_split(cut, "UTF-8")
-        ids = split.with_values(self._characters.lookup(split.values))
+        ids = split.with_values(table.lookup(split.values))
         pad = self._special[PADDING]
         ids = ids.to_tensor(pad, shape=(None, self._width - 2))
         ids = tf.pad(ids, [[0, 0], [1, 1]], constant_values=pad)
