@@ -169,6 +169,8 @@ def _transfer(partial):
         headers["If-Range"] = validator
     with _opened(partial.address, headers) as response:
         if response is None or _is_another_part(response, partial.size, validator):
+            if not validator:
+                raise ConnectionError("the server gives a part of the file only")
             partial.remove()
             return _transfer(partial)
         start = partial.size

@@ -161,6 +161,19 @@ def test_a_server_that_goes_silent_is_given_up(web, tmp_path, monkeypatch):
         fetch(remote(web), tmp_path)
 
 
+def test_a_server_of_parts_that_nobody_asked_for_is_given_up(
+    web, tmp_path, monkeypatch
+):
+    def part(handler):
+        handler.send_response(206)
+        handler.send_header("Content-Range", "bytes 5-9/10")
+        handler.end_headers()
+
+    monkeypatch.setattr(web, "answer", part)
+    with pytest.raises(ConnectionError, match="a part of the file only"):
+        fetch(remote(web), tmp_path)
+
+
 def test_a_full_disk_is_not_the_servers_fault(web, tmp_path, monkeypatch):
     def full(path, mode):
         raise OSError(28, "No space left on device")

@@ -18,7 +18,9 @@ app = typer.Typer(
 Model = Annotated[
     str,
     typer.Option(
-        "--model", help="Preset: a directory, a built-in name, hf://... or kaggle://..."
+        "--model",
+        help="Preset: a directory, hf://..., kaggle://... or a name that `presets` "
+        "lists.",
     ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the output.")]
