@@ -55,7 +55,7 @@ class TokenLayers:
 
     def __init__(self, backbone: ElmoBackbone, cache: str | PathLike | None = None):
         self.backbone = backbone
-        self.number = backbone.num_layers + 1
+        self.number = backbone.num_outputs
         self._cache = None if cache is None else Path(cache)
         self._model: bytes | None = None
 
