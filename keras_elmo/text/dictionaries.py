@@ -141,15 +141,15 @@ class Dictionaries:
             words: path of the words' file, or None.
             characters: path of the characters' file, or None.
         """
-        entries = {}
-        for name, path in (("words", words), ("characters", characters)):
-            entries[name] = None if path is None else read_dictionary(path)[0]
-            try:
-                if entries[name] is not None:
-                    cls(**{name: entries[name]})
-            except ValueError as error:
-                raise ValueError(f"`{path}`: {error}") from None
-        return cls(**entries)
+        entries = [
+            None if path is None else read_dictionary(path)[0]
+            for path in (words, characters)
+        ]
+        try:
+            return cls(*entries)
+        except ValueError as error:
+            paths = [f"`{path}`" for path in (words, characters) if path is not None]
+            raise ValueError(f"{' and '.join(paths)}: {error}") from None
 
     def write(self, folder: str | PathLike, overwrite: bool = False) -> None:
         """Writes `word.dic` and `char.dic`, those that there are, into a folder.
@@ -201,7 +201,7 @@ def read_dictionary(path: str | PathLike) -> tuple[dict[str, int], int]:
             )
         number_of_lines += 1
         if not tab:
-            raw = line.rpartition("\t")[0]
+            raw = line.rstrip().rpartition("\t")[0]
             spaces[raw or IDEOGRAPHIC_SPACE] = int(row)
             entry = IDEOGRAPHIC_SPACE
         entries[entry] = int(row)
