@@ -15,7 +15,7 @@ import importlib
 import io
 import json
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from keras_elmo.files import atomic_path, read_json
@@ -60,9 +60,7 @@ def open_run(path: str | Path, settings: Settings, facts: dict) -> Path:
     return open_described(path, RUN_FILE, wanted, "run")
 
 
-def open_described(
-    path: str | Path, name: str, wanted: dict, noun: str, free: Collection[str] = ()
-) -> Path:
+def open_described(path: str | Path, name: str, wanted: dict, noun: str) -> Path:
     """Makes a directory that a JSON file describes, or checks that it is the same.
 
     Args:
@@ -71,7 +69,6 @@ def open_described(
         wanted: dict to describe it; "settings" is a dict whose entries are compared
             one by one, those of bookkeeping not at all.
         noun: what the directory holds, for errors.
-        free: names in `wanted` that may differ.
 
     Returns:
         pathlib.Path of the directory.
@@ -88,7 +85,7 @@ def open_described(
         differing = [
             f"{key} is {new!r}, the {noun}'s is {old!r}"
             for key, new, old in _pairs(wanted, stored)
-            if key not in free and new != old
+            if new != old
         ]
         if differing:
             raise ValueError(

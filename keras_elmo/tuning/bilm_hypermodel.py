@@ -254,6 +254,7 @@ def _go_on_from(source, run):
     """Copies another trial's run, where there is one and no own one yet."""
     if run.exists() or not (source / CHECKPOINTS).is_dir():
         return
+    run.parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(run) as temporary:
         shutil.copytree(source, temporary)
 

@@ -22,7 +22,9 @@ SIGNS = 6
 # Seconds that workers have to hear that the search has ended.
 GRACE = 20.0
 # Between machines of one network, and on one, never by way of a proxy.
-_OPTIONS = (("grpc.enable_http_proxy", 0),)
+_OF_CLIENT = (("grpc.enable_http_proxy", 0),)
+# Two chiefs at one address would share the workers between them.
+_OF_SERVER = (("grpc.so_reuseport", 0),)
 
 
 def role() -> str | None:
@@ -62,7 +64,9 @@ class Chief:
     def __init__(self, oracle, ip, port, timeout, log):
         self._oracle, self._timeout, self._log = oracle, timeout, log
         self._servicer = _Servicer(oracle)
-        self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=1))
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(max_workers=1), options=_OF_SERVER
+        )
         protos.get_service_grpc().add_OracleServicer_to_server(
             self._servicer, self._server
         )
@@ -160,7 +164,7 @@ class ChiefClient(OracleClient):
     def __init__(self, oracle, timeout):
         super().__init__(oracle)
         address = f"{os.environ[IP]}:{os.environ[PORT]}"
-        channel = grpc.insecure_channel(address, options=_OPTIONS)
+        channel = grpc.insecure_channel(address, options=_OF_CLIENT)
         stub = protos.get_service_grpc().OracleStub(channel)
         self.stub = _Stub(stub, address, timeout)
 

@@ -172,10 +172,12 @@ class _Sturdy(keras_tuner.Oracle):
             raise ValueError(
                 f"`{path}`: the search's state cannot be read ({error})."
             ) from error
+        # In the order they began, not that of the folder: of equal ones the first is
+        # the best.
+        self.trials = dict(sorted(self.trials.items(), key=lambda one: int(one[0])))
         # A kill may have come between the writing of a trial and of the oracle.
         self._retry_queue = []
-        for trial_id in sorted(self.trials, key=int, reverse=True):
-            trial = self.trials[trial_id]
+        for trial_id, trial in reversed(self.trials.items()):
             if trial_id not in self.start_order:
                 self.start_order.append(trial_id)
                 self._record_values(trial)

@@ -96,7 +96,15 @@ class Range:
             settings: a dataclass of settings.
             value: what `declare` returned.
         """
-        return read_changes(settings, {self.setting: value})[self.setting]
+        return _read(settings, self.setting, value)
+
+
+def _read(settings, setting, value):
+    """A setting's value in its type; pairs are tuples, as settings have them."""
+    (value,) = read_changes(settings, {setting: value}).values()
+    if isinstance(value, tuple):
+        value = tuple(tuple(v) if isinstance(v, list) else v for v in value)
+    return value
 
 
 def _encode(values, like=None):
@@ -249,7 +257,7 @@ def check_spec(settings, name, setting, spec):
 
     def read(value):
         try:
-            (value,) = read_changes(type(settings), {setting: value}).values()
+            value = _read(type(settings), setting, value)
             # The settings' own checks.
             dataclasses.replace(settings, **{setting: value})
         except (TypeError, ValueError) as error:

@@ -67,14 +67,16 @@ def _png(figure):
 
 
 def _tidy(axes, values):
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, alpha=0.25)
     if values and min(values) > 0 and max(values) / min(values) > 4:
         axes.set_yscale("log")
-        # Plain numbers: a range of less than a power of ten has no other.
-        for of in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-            of("{x:g}")
-        axes.tick_params(axis="y", which="minor", labelsize=7)
+        # Plain numbers, few of them: less than a power of ten has none otherwise.
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def draw_trials(rows: list[dict], name: str, is_low_best: bool) -> bytes:
@@ -171,7 +173,8 @@ def _places(axes, values, spec):
     from keras_elmo.tuning.ranges import as_text
 
     names = [as_text(choice) for choice in spec]
-    short = [text if len(text) <= 14 else f"{text[:13]}…" for text in names]
+    # Long ones differ at their ends.
+    short = [text if len(text) <= 14 else f"{text[:5]}…{text[-8:]}" for text in names]
     axes.set_xticks(range(len(names)), short)
     axes.set_xlim(-0.5, len(names) - 0.5)
     if max(map(len, short)) * len(short) > 24:

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 import io
 import json
 import math
@@ -29,6 +30,8 @@ from keras_elmo.tuning.trials import RESULT_FILE, Trials
 TRIALS = "trials"
 ERROR_FILE = "error.txt"
 MODEL = "model"
+# Whose model was moved to where the best one belongs.
+TAKEN_FILE = "taken"
 # Seconds between two questions of a worker that has to wait for others.
 PAUSE = 0.5
 
@@ -257,10 +260,16 @@ class Search(BaseTuner):
         """
         best = self.best()
         source = self.model_path(best.trial_id)
+        taken = Path(self.project_dir) / TAKEN_FILE
         if source.exists():
+            taken.write_text(best.trial_id, encoding="utf-8")
             with atomic_path(path, overwrite=True) as temporary:
                 os.rename(source, temporary)
-        elif not Path(path).exists():
+        elif (
+            not Path(path).exists()
+            or not taken.exists()
+            or taken.read_text(encoding="utf-8") != best.trial_id
+        ):
             raise FileNotFoundError(
                 f"The model of trial {best.trial_id}, the best, is not at `{source}`. "
                 "All workers must reach one directory."
@@ -276,8 +285,10 @@ class _TooLargeError(keras_tuner.errors.FailedTrialError):
 
 def free_memory() -> None:
     """Gives back what a trial's model held."""
-    keras.utils.clear_session()
+    keras.utils.clear_session(free_memory=False)
     gc.collect()
+    if keras.backend.backend() == "jax":
+        importlib.import_module("keras_elmo.backend.jax_memory").free()
 
 
 def remove(path: Path) -> None:

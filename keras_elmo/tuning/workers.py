@@ -9,6 +9,7 @@ from pathlib import Path
 import keras
 
 from keras_elmo.tuning.chief import ID, IP, PORT, Chief
+from keras_elmo.tuning.search import quiet
 
 # Seconds between two looks at the workers.
 PAUSE = 0.2
@@ -133,11 +134,12 @@ def serve(search, directory, number, ip, port, log) -> None:
     log(f"The chief listens at {ip}:{chief.port}")
     workers = Workers(directory, number, ip, chief.port, log)
     try:
-        while not chief.is_done:
-            time.sleep(PAUSE)
-            chief.sweep()
-            workers.look(chief)
-            search.trials.tell()
+        with quiet():
+            while not chief.is_done:
+                time.sleep(PAUSE)
+                chief.sweep()
+                workers.look(chief)
+                search.trials.tell()
     finally:
         workers.stop()
         chief.stop()
