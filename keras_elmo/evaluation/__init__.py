@@ -5,9 +5,9 @@ from keras_elmo.evaluation.context_probe import (
     probe_words_in_context as probe_words_in_context,
 )
 from keras_elmo.evaluation.linear_probe import (
+    LinearProbe as LinearProbe,
     ProbeExamples as ProbeExamples,
     ProbeResult as ProbeResult,
-    linear_probe as linear_probe,
 )
 from keras_elmo.evaluation.sense_probe import probe_senses as probe_senses
 from keras_elmo.evaluation.tag_probe import probe_tags as probe_tags

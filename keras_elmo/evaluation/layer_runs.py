@@ -6,9 +6,9 @@ import numpy as np
 
 from keras_elmo.evaluation.linear_probe import (
     MIX,
+    LinearProbe,
     ProbeExamples,
     ProbeResult,
-    linear_probe,
 )
 from keras_elmo.evaluation.token_layers import MEAN
 
@@ -42,7 +42,7 @@ def run_seeds(
     Args:
         train: `ProbeExamples`.
         test: `ProbeExamples`.
-        layer: as `linear_probe` takes it.
+        layer: as `LinearProbe` takes it.
         seeds: ints.
         steps: int.
         score: `ProbeResult` to the number that is told.
@@ -51,7 +51,8 @@ def run_seeds(
         dict: "accuracy", the mean, "deviation" over the seeds, "runs" and, of a mix,
         "mix_weights" of each run.
     """
-    results = [linear_probe(train, test, layer, seed, steps) for seed in seeds]
+    probe = LinearProbe(train, layer, steps)
+    results = [probe.run(test, seed) for seed in seeds]
     found = summary([score(result) for result in results])
     mixes = [result.mix_weights for result in results if result.mix_weights]
     return {**found, "mix_weights": mixes} if mixes else found

@@ -1,5 +1,6 @@
 """Linear probes: a softmax regression on vectors that are held still."""
 
+import functools
 from dataclasses import dataclass
 
 import keras
@@ -62,15 +63,8 @@ class ProbeResult:
     mix_weights: list[float] | None = None
 
 
-def linear_probe(
-    train: ProbeExamples,
-    test: ProbeExamples,
-    layer: int | str,
-    seed: int = 0,
-    steps: int = STEPS,
-    batch_size: int = BATCH_SIZE,
-) -> ProbeResult:
-    """Trains a softmax regression on a layer, or on a sum of layers, and scores it.
+class LinearProbe:
+    """A softmax regression on a layer, or on a sum of layers.
 
     Minimises the mean cross-entropy + |W|^2 / (2 n), as scikit-learn's
     `LogisticRegression` does with `C=1`, over standardised vectors, by Adam with a
@@ -78,56 +72,98 @@ def linear_probe(
     side by side.
 
     Args:
-        train: `ProbeExamples`.
-        test: `ProbeExamples` of the same layers, classes and groups.
+        train: `ProbeExamples` to learn from.
         layer: a layer's index; "mean" of all; or "mix", ELMo's sum, whose weights are
             learned along.
-        seed: int, of the first weights and of the order of the examples.
         steps: int, batches.
         batch_size: int, examples a batch.
-
-    Returns:
-        `ProbeResult`.
 
     Raises:
         ValueError: when `train` has no examples, or an argument is none of these.
 
     Example:
     ```python
-    result = linear_probe(train, test, "mix")
-    print(result.accuracy, result.mix_weights)
+    probe = LinearProbe(train, "mix")
+    for seed in range(3):
+        result = probe.run(test, seed)
+        print(result.accuracy, result.mix_weights)
     ```
     """
-    if not len(train):
-        raise ValueError("`train` must hold examples. Received: none.")
-    features = _Features(train, layer)
-    allowed = _allowed_classes(train)
-    model, dense, mix = _build(features.shape, allowed.shape[1], len(train), seed)
-    model.compile(
-        keras.optimizers.Adam(
-            keras.optimizers.schedules.CosineDecay(LEARNING_RATE, steps)
-        ),
-        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    )
-    batches = _Batches(features, train, allowed, seed, steps, batch_size)
-    model.fit(batches, epochs=1, shuffle=False, verbose=0)
-    # In NumPy: a compiler would have to see one more shape.
-    kernel, bias = dense.get_weights()
-    predicted = np.empty(len(test), int)
-    for start in range(0, len(test), CHUNK):
-        rows = np.arange(start, min(start + CHUNK, len(test)))
-        vectors = features(test, rows)
-        if mix is None:
-            vectors = vectors[:, 0]
-        else:
-            vectors = mix.gamma * np.einsum("l,nld->nd", mix.mix_weights, vectors)
-        scores = vectors @ kernel + bias + allowed[test.groups[rows]]
-        predicted[rows] = scores.argmax(axis=-1)
-    return ProbeResult(
-        float(np.mean(predicted == test.targets)) if len(test) else 0.0,
-        predicted,
-        None if mix is None else mix.mix_weights.tolist(),
-    )
+
+    def __init__(
+        self,
+        train: ProbeExamples,
+        layer: int | str,
+        steps: int = STEPS,
+        batch_size: int = BATCH_SIZE,
+    ):
+        if not len(train):
+            raise ValueError("`train` must hold examples. Received: none.")
+        self._train, self._steps = train, checks.positive_int("steps", steps)
+        self._batch_size = checks.positive_int("batch_size", batch_size)
+        self._features = _Features(train, layer)
+        self._allowed = _allowed_classes(train)
+        classes = self._allowed.shape[1]
+        shape = self._features.shape
+        self._model, self._dense, self._mix = _build(shape, classes, len(train))
+        self._model.compile(
+            keras.optimizers.Adam(
+                keras.optimizers.schedules.CosineDecay(LEARNING_RATE, steps)
+            ),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        )
+        self._model.optimizer.build(self._model.trainable_variables)
+
+    def run(self, test: ProbeExamples, seed: int = 0) -> ProbeResult:
+        """Trains from the start, and scores.
+
+        Args:
+            test: `ProbeExamples` of the layers, classes and groups of training.
+            seed: int, of the first weights and of the order of the examples.
+        """
+        self._start(seed)
+        batches = _Batches(
+            self._features,
+            self._train,
+            self._allowed,
+            seed,
+            self._steps,
+            self._batch_size,
+        )
+        self._model.fit(batches, epochs=1, shuffle=False, verbose=0)
+        predicted = self._predict(test)
+        return ProbeResult(
+            float(np.mean(predicted == test.targets)) if len(test) else 0.0,
+            predicted,
+            None if self._mix is None else self._mix.mix_weights.tolist(),
+        )
+
+    def _start(self, seed):
+        """Weights and optimizer as new: a new model would be compiled once more."""
+        kernel, bias = self._dense.get_weights()
+        bound = (6.0 / sum(kernel.shape)) ** 0.5
+        drawn = np.random.default_rng(seed).uniform(-bound, bound, kernel.shape)
+        self._dense.set_weights([drawn.astype("float32"), np.zeros_like(bias)])
+        if self._mix is not None:
+            # All equal, and gamma 1.
+            scalars, gamma = self._mix.get_weights()
+            self._mix.set_weights([np.zeros_like(scalars), np.ones_like(gamma)])
+        for variable in self._model.optimizer.variables:
+            variable.assign(np.zeros(variable.shape, variable.dtype))
+
+    def _predict(self, test):
+        """The class of each example, in NumPy: a compiler would see one more shape."""
+        kernel, bias = self._dense.get_weights()
+        weights = np.ones(1, "float32")
+        if self._mix is not None:
+            weights = self._mix.gamma * self._mix.mix_weights
+        predicted = np.empty(len(test), int)
+        for start in range(0, len(test), CHUNK):
+            rows = np.arange(start, min(start + CHUNK, len(test)))
+            vectors = np.einsum("l,nld->nd", weights, self._features(test, rows))
+            scores = vectors @ kernel + bias + self._allowed[test.groups[rows]]
+            predicted[rows] = scores.argmax(axis=-1)
+        return predicted
 
 
 class _Features:
@@ -181,6 +217,7 @@ class _Batches(keras.utils.PyDataset):
         self._known = np.flatnonzero(train.targets >= 0)
         self._steps, self._size = steps, min(batch_size, len(self._known))
         self._seed = seed
+        self._order = functools.lru_cache(2)(self._new_order)
 
     def __len__(self):
         return self._steps
@@ -189,15 +226,15 @@ class _Batches(keras.utils.PyDataset):
         number = len(self._known)
         places = np.arange(index * self._size, (index + 1) * self._size)
         turns = range(places[0] // number, places[-1] // number + 1)
-        orders = [
-            np.random.default_rng([self._seed, turn]).permutation(number)
-            for turn in turns
-        ]
-        order = np.concatenate(orders)[places - turns[0] * number]
-        rows = self._known[order]
+        order = np.concatenate([self._order(turn) for turn in turns])
+        rows = order[places - turns[0] * number]
         vectors = self._features(self._train, rows)
         allowed = self._allowed[self._train.groups[rows]]
         return (vectors, allowed), self._train.targets[rows].astype("int32")
+
+    def _new_order(self, turn):
+        """The examples in the order of a turn."""
+        return np.random.default_rng([self._seed, turn]).permutation(self._known)
 
 
 def _allowed_classes(train):
@@ -211,7 +248,7 @@ def _allowed_classes(train):
     return allowed
 
 
-def _build(shape, classes, examples, seed):
+def _build(shape, classes, examples):
     """The model, its `Dense` layer, and its `ScalarMix` or None."""
     layers, dim = shape
     vectors = keras.Input(shape)
@@ -222,10 +259,7 @@ def _build(shape, classes, examples, seed):
         # The mix expects an axis of time.
         x = mix(keras.layers.Reshape((layers, 1, dim))(x))
     x = keras.layers.Reshape((dim,))(x)
-    dense = keras.layers.Dense(
-        classes,
-        kernel_initializer=keras.initializers.GlorotUniform(seed),
-        kernel_regularizer=keras.regularizers.L2(0.5 / examples),
-    )
+    penalty = keras.regularizers.L2(0.5 / examples)
+    dense = keras.layers.Dense(classes, kernel_regularizer=penalty)
     scores = keras.layers.Add()([dense(x), allowed])
     return keras.Model([vectors, allowed], scores), dense, mix
