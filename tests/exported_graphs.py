@@ -70,18 +70,18 @@ def check_equal_to_keras(output_format, output, shapes=SHAPES):
 
 
 def check_stored_in_fewer_bits(output_format, output):
-    """Exports a biLM of words with each dtype of weights; what each told."""
+    """Exports a biLM of words with both small dtypes of weights; what each told."""
     backbone = small_word_backbone()
     told = {
         dtype: export_graph(backbone, output, output_format, dtype)
-        for dtype in ("float32", "float16", "int8")
+        for dtype in ("float16", "int8")
     }
     ids = random_ids(backbone, 4, 9)
     expected = expected_outputs(backbone, ids)["elmo"]
-    limits = {"float32": (0, 1e-5), "float16": (1e-6, 2e-3), "int8": (1e-4, 5e-2)}
+    limits = {"float16": (1e-6, 2e-3), "int8": (1e-4, 5e-2)}
     for dtype, (least, most) in limits.items():
         found = load_graph(told[dtype]["directory"], threads=1)(ids)["elmo"]
-        # Farther than float32: the weights have been rounded.
-        assert least <= np.abs(found - expected).max() < most, dtype
+        # Farther than in float32: the weights have been rounded.
+        assert least < np.abs(found - expected).max() < most, dtype
         assert told[dtype]["cosine_similarity"] > 0.999
     return told

@@ -57,17 +57,17 @@ def next_version(output):
     return max(versions(output), default=0) + 1
 
 
-def call_on(backend, target, model, *arguments):
+def call_on(backend, target, model, *arguments) -> dict:
     """Calls a function with a model on a backend: here, or in a process of its own.
 
     Args:
         backend: "tensorflow" or "torch".
-        target: "module:function"; takes the model and the arguments.
+        target: "module:function"; takes the model and the arguments, gives a dict.
         model: as `exportable` returns it.
         *arguments: what JSON can hold.
 
     Returns:
-        what the function returns, which JSON can hold too.
+        dict: what the function returns, which JSON can hold too.
 
     Raises:
         ImportError: when the backend, or what the function needs, is not installed.
@@ -103,7 +103,7 @@ def call_on(backend, target, model, *arguments):
             check=False,
         )
         if Path(answer).exists():
-            told = json.loads(Path(answer).read_text("utf-8"))
+            told: dict = json.loads(Path(answer).read_text("utf-8"))
         else:
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             told = {"error": "RuntimeError", "message": last}

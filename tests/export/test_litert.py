@@ -42,8 +42,11 @@ def test_the_file_equals_keras_in_any_size_with_built_in_operations(tmp_path):
 
 def test_weights_in_fewer_bits(tmp_path):
     told = check_stored_in_fewer_bits("litert", tmp_path / "elmo")
-    sizes = [told[dtype]["bytes"] for dtype in ("float32", "float16", "int8")]
-    assert sizes[0] > sizes[1] > sizes[2]
+    parameters = small_word_backbone().count_params()
+    # Beside the weights the file holds a graph of 45 kB.
+    assert told["float16"]["bytes"] - 45_000 < 2.2 * parameters
+    # LiteRT's quantizer leaves matrices below 1,024 numbers alone, most of them here.
+    assert told["int8"]["bytes"] < told["float16"]["bytes"]
 
 
 def test_sizes_may_be_fixed(tmp_path):
