@@ -4,7 +4,13 @@ A loop in Python would be written out for the number of steps it is traced with.
 """
 
 import torch
-from torch._higher_order_ops import scan
+
+try:
+    from torch._higher_order_ops import scan
+except ImportError as error:
+    raise ImportError(
+        "This PyTorch has no loops that torch.export takes: pip install -U torch."
+    ) from error
 
 
 def projected_lstm(

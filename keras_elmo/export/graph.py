@@ -57,7 +57,7 @@ def export_graph(
     before it is moved into place, and compared with the Keras model.
 
     - "litert": `model.tflite`, of built-in operations only.
-    - "onnx": `model.onnx`, of standard operations only.
+    - "onnx": `model.onnx`, of standard operations only; 1 row at least.
     - "openvino": `model.xml` and `model.bin`.
     - "torch": `model.pt2`, for `torch.export.load`; 1 token a row at least.
 
