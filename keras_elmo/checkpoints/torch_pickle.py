@@ -131,7 +131,8 @@ def find_tensors(path: str | os.PathLike) -> dict[str, StoredTensor]:
             }
         except RecursionError:
             reason = "nested too deeply"
-        except _DAMAGES as error:
+        # OSError: a seek to a place that no file has.
+        except (OSError, *_DAMAGES) as error:
             reason = str(error) or type(error).__name__
     raise ValueError(
         f"`{path}` ({size} bytes) cannot be read as torch's tensors: {reason}"

@@ -198,6 +198,16 @@ def test_archives_of_something_else_are_refused(tmp_path, monkeypatch):
     refused(path, "more than 10 bytes")
 
 
+def test_a_directory_of_members_that_lies_nowhere_is_refused(tmp_path):
+    path = tmp_path / "t.pkl"
+    write_tensors(path, ARRAYS)
+    data = bytearray(path.read_bytes())
+    # Its size, in the record at the end of the file: it would begin before the file.
+    data[-10:-6] = (2**31).to_bytes(4, "little")
+    path.write_bytes(data)
+    refused(path, "cannot be read as torch's tensors")
+
+
 def test_numbers_that_are_none_are_refused(tmp_path):
     write_tensors(tmp_path / "t.pkl", {"a": np.array([1, np.nan, np.inf], "float32")})
     refused(tmp_path / "t.pkl", "2 numbers that are NaN")
