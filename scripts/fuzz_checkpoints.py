@@ -73,7 +73,7 @@ def write_sources(folder):
         for name, weight in weights_of(characters.get_config()).items()
     }
     variables["module/aggregation/weights"] = np.zeros(3, "float32")
-    variables["module/aggregation/scaling"] = np.float32(1.0)
+    variables["module/aggregation/scaling"] = np.array(1.0, "float32")
     write_bundle(target / "variables" / "variables", variables)
     found["zip"] = found["tar.gz"] = found["bilm_hdf5 characters"]
     return found
@@ -166,7 +166,7 @@ def fuzz(number, seed, keep=None, run=in_a_process, verbose=False):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Feeds spoilt files to `convert`.")
     parser.add_argument("--number", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", help="folder for the files of what failed")

@@ -10,7 +10,6 @@ TensorFlow is not needed; see `tensor_bundle.py`.
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,19 +34,22 @@ from keras_elmo.checkpoints.bilm_options import (
     options_to_config,
     read_options,
 )
+from keras_elmo.checkpoints.bilm_tf1_files import (
+    LATEST_FILE,
+    OPTIONS_FILE,
+    find_checkpoint,
+    latest_text,
+)
 from keras_elmo.checkpoints.tensor_bundle import TensorBundle, write_bundle
 from keras_elmo.checkpoints.training_state import INITIAL_ACCUMULATOR, TrainingState
 from keras_elmo.files import atomic_path
 from keras_elmo.text.vocabulary import Vocabulary
 
-OPTIONS_FILE = "options.json"
 VOCABULARY_FILE = "vocab.txt"
-_LATEST = "checkpoint"
 _SCOPE = "lm/"
 _SLOT = "/Adagrad"
 # Slots of optimizers that bilm-tf does not use, but its users may.
 _OTHER_SLOTS = ("/Adam", "/Adam_1", "/Momentum", "/RMSProp", "/RMSProp_1")
-_NUMBER = re.compile(r"-(\d{1,18})$")
 # bilm-tf's training needs these; where a model comes from elsewhere they are those of
 # its `bin/train_elmo.py`.
 _TRAINING_OPTIONS = {
@@ -91,7 +93,7 @@ class Checkpoint:
         from keras_elmo.models.elmo_backbone import ElmoBackbone
         from keras_elmo.models.elmo_bilm import ElmoBiLM
 
-        scale = self.state.number("unroll_steps", 1)
+        scale = self.state.number("unroll_steps") or 1.0
         backbone = ElmoBackbone(**self.config)
         backbone.vocabulary = self.vocabulary
         model = ElmoBiLM(
@@ -104,65 +106,6 @@ class Checkpoint:
         weights = language_model_weights(self.config, self.vocabulary_size, self.tied)
         assign(model, weights, self.arrays)
         return model
-
-
-def find_checkpoint(source: str | os.PathLike) -> tuple[Path, Path]:
-    """The files of a checkpoint: (prefix, options).
-
-    Args:
-        source: a folder (its file `checkpoint` names the latest; else the highest
-            number is taken), its options.json, or a checkpoint's prefix or index.
-
-    Raises:
-        FileNotFoundError: saying what was looked for.
-        ValueError: when it is a checkpoint of TensorFlow's first format.
-    """
-    source = Path(source)
-    if source.is_dir() or source.name.endswith(OPTIONS_FILE):
-        folder = source if source.is_dir() else source.parent
-        prefix = _latest(folder)
-        options = source if source.is_file() else folder / OPTIONS_FILE
-    else:
-        prefix = source.with_suffix("") if source.suffix == ".index" else source
-        options = source.parent / OPTIONS_FILE
-        if not _index_of(prefix).is_file():
-            if source.is_file() and "ckpt" in source.name:
-                raise ValueError(
-                    f"`{source}` is no checkpoint of TensorFlow's second format: there "
-                    f"is no `{_index_of(prefix).name}` beside it."
-                )
-            raise FileNotFoundError(f"`{_index_of(prefix)}` does not exist.")
-    if not options.is_file():
-        raise FileNotFoundError(
-            f"`{options}` does not exist: bilm-tf's options belong beside `{prefix}`."
-        )
-    return prefix, options
-
-
-def _index_of(prefix):
-    return prefix.with_name(f"{prefix.name}.index")
-
-
-def _latest(folder):
-    text = ""
-    if (folder / _LATEST).is_file():
-        with open(folder / _LATEST, "rb") as file:
-            text = file.read(65536).decode("utf-8", "replace")
-    told = re.search(r'^model_checkpoint_path:\s*"([^"\n]*)"', text, re.MULTILINE)
-    if told:
-        # The path is that of the machine it was trained on: only the name counts.
-        prefix = folder / re.split(r"[/\\]", told[1])[-1]
-        if _index_of(prefix).is_file():
-            return prefix
-    found = sorted(
-        (path.with_suffix("") for path in folder.glob("*.ckpt*.index")),
-        key=lambda path: (int(m[1]) if (m := _NUMBER.search(path.name)) else -1, path),
-    )
-    if not found:
-        raise FileNotFoundError(
-            f"`{folder}` has no checkpoint: no file `*.ckpt*.index`."
-        )
-    return found[-1]
 
 
 def read_checkpoint(
@@ -341,9 +284,9 @@ def write_checkpoint(
     }:
         raise ValueError("`state` has the accumulators of another model.")
     layers = model.backbone.num_layers
-    variables = {
-        "global_step": np.float32(state.step),
-        "train_perplexity": np.float32(0.0),
+    variables: dict[str, np.ndarray] = {
+        "global_step": np.array(state.step, np.float32),
+        "train_perplexity": np.array(0.0, np.float32),
     }
     for name in weights:
         full = training_name(name, layers)
@@ -355,15 +298,9 @@ def write_checkpoint(
         (folder / OPTIONS_FILE).write_text(json.dumps(options), encoding="utf-8")
         # Without the counts: bilm-tf takes the whole line for the word.
         Vocabulary(vocabulary.tokens).write(folder / VOCABULARY_FILE)
-        lines = (
-            f'{key}model_checkpoint_path{s}: "{name}"\n' for key, s in _LATEST_KEYS
-        )
-        (folder / _LATEST).write_text("".join(lines), encoding="utf-8")
+        (folder / LATEST_FILE).write_text(latest_text(name), encoding="utf-8")
         write_bundle(folder / name, variables)
     return Path(directory) / name
-
-
-_LATEST_KEYS = (("", ""), ("all_", "s"))
 
 
 def training_options(model) -> dict:

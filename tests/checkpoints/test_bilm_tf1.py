@@ -144,7 +144,7 @@ def test_the_latest_checkpoint_is_the_one_that_is_named(folder):
                 folder / f"model.ckpt-0.{end}", folder / f"model.ckpt-{number}.{end}"
             )
     assert find_checkpoint(folder)[0].name == "model.ckpt-0"
-    named = 'model_checkpoint_path: "/home/somebody/run/model.ckpt-9"\n'
+    named = 'model_checkpoint_path: "/data/run/model.ckpt-9"\n'
     (folder / "checkpoint").write_text(named)
     assert find_checkpoint(folder)[0].name == "model.ckpt-9"
     # What it names is gone: the highest number, not the last in the alphabet.
