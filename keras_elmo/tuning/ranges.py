@@ -274,7 +274,7 @@ def check_spec(settings, name, setting, spec):
     if wrong or not {"min", "max"} <= set(spec):
         rule = "{min, max} with or without step and sampling, or a list of values"
         raise ValueError(checks.received(name, spec, rule))
-    found = {key: read(spec[key]) for key in ("min", "max")}
+    found: dict[str, Any] = {key: read(spec[key]) for key in ("min", "max")}
     rule = None
     if any(type(value) not in (int, float) for value in found.values()):
         rule = "a list of values: this setting is no number"

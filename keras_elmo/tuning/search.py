@@ -1,6 +1,7 @@
 """The search: trials one after the other, each in the memory of the one before."""
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import io
@@ -289,6 +290,9 @@ def free_memory() -> None:
     gc.collect()
     if keras.backend.backend() == "jax":
         importlib.import_module("keras_elmo.backend.jax_memory").free()
+    # glibc keeps what was freed; other systems have no such function.
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def remove(path: Path) -> None:

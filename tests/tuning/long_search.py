@@ -35,8 +35,10 @@ def bilm():
     corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text), 12)
     held_out = Corpus.from_sentences(sentences(8, 1), corpus.vocabulary, 12)
     fixed = {name: SETTINGS[name] for name in FIXED}
-    fixed |= {"max_characters_per_token": 12, "epochs": 1}
-    return BiLMHyperModel(corpus, held_out, "tiny", fixed, BILM_RANGES, looks=2)
+    fixed |= {"max_characters_per_token": 12, "epochs": 1, "num_layers": 1}
+    return BiLMHyperModel(
+        corpus, held_out, "tiny", fixed, BILM_RANGES, list(BILM_RANGES), looks=2
+    )
 
 
 def token_classifier():
