@@ -6,9 +6,11 @@ import warnings
 import keras
 import numpy as np
 
+from keras_elmo.checkpoints.training_state import STATE_FILE, TrainingState
 from keras_elmo.data.corpus import Corpus
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
+from keras_elmo.preset_sources import resolve
 from keras_elmo.randomness import seeded
 from keras_elmo.training.recipes import Settings
 
@@ -237,3 +239,26 @@ def take_over(model: ElmoBiLM, source: ElmoBiLM) -> dict:
     if not model.tie_embeddings:
         move(model.softmax.kernel, source.softmax.kernel)
     return {"known_words": len(rows), "new_words": int(new.sum())}
+
+
+def take_over_slots(model: ElmoBiLM, preset, vocabulary) -> bool:
+    """Gives a model's Adagrad the accumulators that a preset keeps, where both are.
+
+    Steps are counted anew: a schedule of the run's begins at its own first one.
+
+    Args:
+        model: compiled `ElmoBiLM`.
+        preset: what `ElmoBiLM.from_preset` takes; one made from a training checkpoint.
+        vocabulary: the preset's `Vocabulary`; words are found by name.
+
+    Returns:
+        bool, whether there were any.
+    """
+    path = resolve(preset) / STATE_FILE
+    optimizer = model.optimizer
+    if not isinstance(optimizer, keras.optimizers.Adagrad) or not path.is_file():
+        return False
+    state = TrainingState.read(path)
+    state.step = 0
+    state.restore(model, optimizer, vocabulary)
+    return bool(state.accumulators)

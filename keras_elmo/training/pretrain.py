@@ -20,6 +20,7 @@ from keras_elmo.training.build import (
     count_steps,
     prepare_model,
     take_over,
+    take_over_slots,
     usable_negatives,
 )
 from keras_elmo.training.checkpoint import (
@@ -140,7 +141,11 @@ class _Run:
             self.position = Position(**{name: stored[name] for name in fields})
         elif init_from is not None:
             # Not in the text above: a run that goes on has its own weights.
-            found = take_over(self.model, ElmoBiLM.from_preset(init_from))
+            source = ElmoBiLM.from_preset(init_from)
+            found = take_over(self.model, source)
+            words = source.backbone.vocabulary
+            if take_over_slots(self.model, init_from, words):
+                found["optimizer"] = "Adagrad goes on from its slots"
             _say(verbose, f"From {init_from}: {found}")
         self.log = run_directory.Log(path, self.position.step) if self.writes else None
         self.progress = Progress(verbose)

@@ -78,3 +78,39 @@ def test_what_does_not_fit_changes_nothing(state):
         TrainingState({}).optimizer(model)
     with pytest.raises(ValueError, match="all_clip_norm_val"):
         TrainingState({"all_clip_norm_val": 0}).optimizer(model)
+
+
+def test_pretraining_goes_on_from_a_checkpoints_slots(tmp_path):
+    """With large accumulators a step is small: the weights stay where they were."""
+    sentences = [["the", "river", "bank"], ["the", "bank", "."]] * 4
+    corpus = keras_elmo.data.Corpus.from_sentences(
+        sentences, word_backbone().vocabulary
+    )
+    model = keras_elmo.ElmoBiLM(word_backbone(proj_clip=3.0, cell_clip=3.0))
+    moved = {}
+    for slots in (None, 1e12):
+        preset = tmp_path / f"preset_{slots}"
+        model.save_to_preset(preset)
+        if slots is not None:
+            state = TrainingState.of(model, TrainingState({}).optimizer(model), {})
+            for array in state.accumulators.values():
+                array[...] = slots
+            state.write(preset / "optimizer.h5")
+        tuned = keras_elmo.training.pretrain(
+            corpus,
+            tmp_path / f"run_{slots}",
+            "paper",
+            {
+                **{"input_kind": "words", "hidden_dim": 8, "projection_dim": 4},
+                **{"batch_size": 2, "unroll": 3, "num_negatives": None},
+                "dropout": 0.0,
+            },
+            init_from=preset,
+            steps=2,
+            verbose=False,
+        )
+        before = keras.ops.convert_to_numpy(model.softmax.kernel)
+        after = keras.ops.convert_to_numpy(tuned.softmax.kernel)
+        moved[slots] = np.abs(after - before).max()
+    assert moved[None] > 0.01
+    assert moved[1e12] < 1e-4
