@@ -7,6 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from keras_elmo import checks
+from keras_elmo.evaluation.coarse_wsd import read_coarse_wsd
 from keras_elmo.evaluation.context_probe import probe_words_in_context
 from keras_elmo.evaluation.linear_probe import STEPS
 from keras_elmo.evaluation.pictures import (
@@ -96,9 +97,12 @@ def probe(
     checks.positive_int("steps", steps)
     if limit is not None:
         checks.positive_int("limit", limit)
-    for path in [*(pos or ()), *(chunks or ()), *text, *word2vec]:
+    static = () if word_vectors is None else (word_vectors,)
+    for path in [*(pos or ()), *(chunks or ()), *text, *word2vec, *static]:
         with open(path, "rb"):
             pass
+    if senses:
+        read_coarse_wsd(senses)
     pairs = [
         read_mcl_wic(path, Path(path).with_suffix(".gold"))
         for path in words_in_context or ()
@@ -108,6 +112,10 @@ def probe(
         layers = TokenLayers(backbone, cache)
         options = {"seeds": numbers, "limit": limit, "steps": steps}
         results: dict = {}
+        if text:
+            # First: not every preset has a language model's softmax.
+            _tell("measuring perplexity")
+            results["perplexity"] = evaluate(text, model)
         for name, files in {"pos": pos, "chunks": chunks}.items():
             if files:
                 _tell(f"probing {name}")
@@ -125,9 +133,6 @@ def probe(
             results["words_in_context"] = probe_words_in_context(
                 pairs[0], pairs[1], layers, word_vectors=word_vectors, limit=limit
             )
-        if text:
-            _tell("measuring perplexity")
-            results["perplexity"] = evaluate(text, model)
         _write(results, folder)
     return results
 
