@@ -29,6 +29,8 @@ PRESET_FILES = (
     "task.json",
     "task.weights.h5",
     "assets/*",
+    "optimizer.h5",
+    "README.md",
 )
 HUGGING_FACE_FORM = "hf://OWNER/NAME[@REVISION]"
 KAGGLE_FORM = "kaggle://OWNER/MODEL/FRAMEWORK/VARIATION[/VERSION]"
