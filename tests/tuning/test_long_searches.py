@@ -38,8 +38,8 @@ def follow(process):
     lines = []
 
     def read():
-        for line in process.stderr:
-            lines.append(line.rstrip("\n"))
+        with process.stderr:
+            lines.extend(line.rstrip("\n") for line in process.stderr)
 
     threading.Thread(target=read, daemon=True).start()
     return lines
@@ -96,6 +96,7 @@ def test_killed_at_trial_seven_of_twelve_it_goes_on(command, tmp_path):
     wait(begun.exists, first)
     first.send_signal(signal.SIGKILL)
     first.wait()
+    first.stdout.close()
     second = python(*command, "--max-trials", 12)
     out, err = second.communicate(timeout=SECONDS)
     assert second.returncode == 0, err[-4000:]
@@ -120,8 +121,9 @@ def test_a_chief_and_two_workers_one_of_which_may_die(command, tmp_path, kill):
         victim = [re.search(r"-2 is process (\d+)", line) for line in lines]
         (victim,) = [match[1] for match in victim if match]
         os.kill(int(victim), signal.SIGKILL)
-    process.wait(timeout=SECONDS)
-    assert process.returncode == 0, lines[-20:]
+    with process.stdout:
+        out = process.stdout.read()
+    assert process.wait(timeout=SECONDS) == 0, lines[-20:]
     rows = table(tmp_path / "search")
     assert [row["status"] for row in rows] == ["completed"] * 8
     told = [re.match(r"trial (\d+)  perplexity", line) for line in lines]
@@ -129,7 +131,7 @@ def test_a_chief_and_two_workers_one_of_which_may_die(command, tmp_path, kill):
     assert len({row["worker"] for row in rows}) == 2
     died = [line for line in lines if "has died (exit code -9)" in line]
     assert len(died) == kill
-    assert json.loads(process.stdout.read())["completed"] == 8
+    assert json.loads(out)["completed"] == 8
 
 
 @pytest.mark.once
