@@ -16,6 +16,8 @@ def check_contents(wheel, sdist):
         names = archive.namelist()
     assert "keras_elmo/__init__.py" in names
     assert "keras_elmo/py.typed" in names
+    for file in ("config.json", "model.weights.h5", "assets/vocabulary.txt"):
+        assert f"keras_elmo/_presets/elmo_tiny_en/{file}" in names, file
     assert any(name.endswith("licenses/LICENSE") for name in names)
     strangers = [
         name
@@ -61,6 +63,10 @@ def check_use(checkout):
     assert vectors.shape == (2, 3, 8)
     assert np.isfinite(vectors).all()
     assert (vectors[1, 1:] == 0).all()
+    shipped = keras_elmo.ElmoBackbone.from_preset("elmo_tiny_en")
+    vectors = keras_elmo.embed([["The", "bank", "of", "the", "river", "."]], shipped)
+    assert vectors.shape == (1, 6, 256)
+    assert np.isfinite(vectors).all()
     print(
         f"keras_elmo {keras_elmo.__version__}, keras {keras.__version__} on"
         f" {keras.config.backend()}, Python {sys.version.split()[0]}: embeds"
