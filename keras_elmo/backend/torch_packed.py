@@ -1,13 +1,9 @@
 """The recurrent loop of inference on PyTorch: eager, over weights laid out once."""
 
-import numpy as np
 import torch
 
+from keras_elmo.backend.pieces import pieces, row_bucket
 from keras_elmo.backend.torch_products import packed_product
-
-# Rows whose input product is made at once: enough for the product's best rate, few
-# enough that they stay in a processor's cache.
-INPUT_ROWS = 256
 
 
 class PackedLSTM:
@@ -44,26 +40,26 @@ class PackedLSTM:
         """See `keras_elmo.backend.packed_lstm`."""
         self._prepare()
         inputs = torch.from_numpy(inputs).to(self.device)
+        lstm = self.lstm
         if state is None:
-            h = inputs.new_zeros((1, self.lstm.output_dim))
-            c = inputs.new_zeros((1, self.lstm.hidden_dim))
+            h = inputs.new_zeros((1, lstm.output_dim))
+            c = inputs.new_zeros((1, lstm.hidden_dim))
         else:
             h, c = state
-        h = h.expand(counts[0], -1)
-        c = c.expand(counts[0], -1).clone()
-        outputs = inputs.new_empty((len(inputs), self.lstm.output_dim))
-        starts = np.concatenate([[0], np.cumsum(counts)]).tolist()
-        gates_input, first, last = None, 0, 0
-        for t, count in enumerate(counts):
-            start = starts[t]
-            if start == last:
-                # As many steps as make INPUT_ROWS rows, one at least.
-                step = np.searchsorted(starts, start + INPUT_ROWS, "right") - 1
-                first, last = start, starts[max(t + 1, step)]
-                gates_input = self.input(inputs[first:last])
-            gates = gates_input[start - first : start - first + count]
-            h, c = self._step(gates, h[:count], c[:count])
-            outputs[start : start + count] = h
+        # Written to in place, and not the caller's.
+        c = c.expand(row_bucket(counts[0]), -1).clone()
+        h = h.expand(len(c), -1)
+        outputs = inputs.new_empty((len(inputs), lstm.output_dim))
+        # As on the compiling backends: oneDNN, too, makes a kernel for each shape.
+        for piece in pieces(counts):
+            x = inputs[piece.start : piece.start + piece.size]
+            x = torch.nn.functional.pad(x, (0, 0, 0, piece.size - len(x)))
+            gates_input = self.input(x)
+            h, c = h[: piece.rows], c[: piece.rows]
+            ends = [*piece.offsets[1 : piece.steps], piece.stop - piece.start]
+            for offset, end in zip(piece.offsets, ends, strict=False):
+                h, c = self._step(gates_input[offset : offset + piece.rows], h, c)
+                outputs[piece.start + offset : piece.start + end] = h[: end - offset]
         return outputs.cpu().numpy(), (h, c)
 
     def _step(self, gates, h, c):
