@@ -21,7 +21,7 @@ for argument in "$@"; do
 done
 [ -t 1 ] && arguments+=(--color=yes)
 
-install_into_venv tensorflow jax torch tuner plot probe tensorboard parquet ray hub keras-hub serving litert onnx openvino dev
+install_into_venv tensorflow jax torch tuner plot probe tensorboard parquet ray hub keras-hub serving litert onnx openvino docs dev
 
 called_from="$PWD"
 cd "$ROOT"

@@ -2,7 +2,7 @@
 #
 #   . "$(dirname "${BASH_SOURCE[0]}")/venv.sh"
 #   install_into_venv jax                       # extras of pyproject.toml, by name
-#   install_into_venv tensorflow jax torch dev  # `dev` is the dependency group
+#   install_into_venv tensorflow jax torch dev  # `dev` and `docs` are dependency groups
 #   "$VENV_PYTHON" -m ...
 #
 # Sets ROOT (the checkout), VENV and VENV_PYTHON. PYTHON names another Python than the
@@ -107,12 +107,15 @@ _make_venv() {
 }
 
 _install() {
-    local part extras="" group="" parts="package" stamp old
+    local part extras="" groups="" parts="package" stamp old
     _make_venv || return 1
     _is_installed "$@" && return 0 # another script did it while this one waited
     for part in "$@"; do
         parts="$parts $part"
-        if [ "$part" = dev ]; then group=yes; else extras="${extras:+$extras,}$part"; fi
+        case "$part" in
+            dev | docs) groups="$groups $part" ;;
+            *) extras="${extras:+$extras,}$part" ;;
+        esac
     done
     # What was there with the same fingerprint stays there.
     if [ -r "$VENV/.installed" ] && read -r stamp <"$VENV/.installed" &&
@@ -121,15 +124,17 @@ _install() {
             case " $parts " in *" $old "*) ;; *) parts="$parts $old" ;; esac
         done
     fi
-    _say "Installing keras-elmo${extras:+[$extras]}${group:+ and the development tools} into .venv/ (minutes the first time) ..."
+    _say "Installing keras-elmo${extras:+[$extras]}${groups:+ and groups$groups} into .venv/ (minutes the first time) ..."
     : >"$VENV/.installing"
     set -- --editable "$ROOT${extras:+[$extras]}"
-    if [ -n "$group" ]; then
+    if [ -n "$groups" ]; then
         # `--group` came with pip 25.1.
         "$VENV_PYTHON" -m pip install --quiet --constraint "$ROOT/constraints.txt" \
             --upgrade "pip>=25.1" || return 1
         : >"$VENV/.installing"
-        set -- "$@" --group "$ROOT/pyproject.toml:dev"
+        for part in $groups; do
+            set -- "$@" --group "$ROOT/pyproject.toml:$part"
+        done
     fi
     "$VENV_PYTHON" -m pip install --quiet --constraint "$ROOT/constraints.txt" "$@" ||
         return 1

@@ -1,49 +1,27 @@
 """README.md does what it says: its Python blocks run, its commands exist."""
 
-import os
-import pathlib
 import re
 
 import pytest
 
-README = pathlib.Path(__file__).resolve().parent.parent / "README.md"
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from tests.markdown import CHECKOUT, blocks, commands, missing_targets, run_python
 
-
-def blocks(*languages):
-    """Each (first line, source) of the fenced blocks in these languages."""
-    text = README.read_text(encoding="utf-8")
-    for match in FENCE.finditer(text):
-        if match[1] in languages:
-            yield text.count("\n", 0, match.start()) + 2, match[2]
+README = CHECKOUT / "README.md"
 
 
 def test_python_blocks_run_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "readme"}
-    found = list(blocks("python"))
-    assert found, "README.md has no ```python block"
-    for line, source in found:
-        # Empty lines before it: a traceback then names the line of README.md.
-        code = compile("\n" * (line - 1) + source, os.fspath(README), "exec")
-        exec(code, namespace)
+    assert list(blocks(README, "python")), "README.md has no ```python block"
+    run_python(README)
 
 
-def commands():
-    """The names after `keras-elmo` in shell blocks and in code within the text."""
-    text = README.read_text(encoding="utf-8")
-    shell = "\n".join(source for _, source in blocks("", "bash", "sh", "console"))
-    inline = "\n".join(re.findall(r"`([^`\n]+)`", FENCE.sub("", text)))
-    return set(
-        re.findall(
-            r"(?:^|[\s$])(?:keras-elmo|python -m keras_elmo) ([a-z][a-z-]*)",
-            f"{shell}\n{inline}",
-            re.MULTILINE,
-        )
-    )
-
-
-def test_named_commands_exist():
+# docs/ is not on every machine that has README.md, but it is in every checkout.
+@pytest.mark.parametrize(
+    "page",
+    [README, *sorted((CHECKOUT / "docs").glob("*.md"))],
+    ids=lambda page: page.name,
+)
+def test_named_commands_exist(page):
     typer_testing = pytest.importorskip("typer.testing")
     from keras_elmo import cli
 
@@ -51,13 +29,9 @@ def test_named_commands_exist():
         cli.app, ["--help"], env={"COLUMNS": "200", "TERM": "dumb", "NO_COLOR": "1"}
     )
     assert result.exit_code == 0, result.output
-    for command in sorted(commands()):
+    for command in sorted(commands(page)):
         assert re.search(rf"\b{command}\b", result.output), command
 
 
 def test_the_files_it_points_to_exist():
-    text = README.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", text):
-        assert (README.parent / target).exists(), target
-    for script in set(re.findall(r"\bscripts/[\w/]+\.(?:sh|py)\b", text)):
-        assert (README.parent / script).exists(), script
+    assert not missing_targets(README)
