@@ -1,10 +1,15 @@
 """MkDocs hook: each notebook in docs/ as a page of its name, figures beside it."""
 
+import re
 from pathlib import Path
 
 import nbformat
 from mkdocs.structure.files import File
 from nbconvert import MarkdownExporter
+
+# nbconvert indents what cells print.
+_FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?:^(?: {4}.*|[ ]*)\n)*^ {4}.*\S.*\n(?:^(?: {4}.*)\n)*", re.M)
 
 
 def on_files(files, config):
@@ -14,30 +19,26 @@ def on_files(files, config):
         figures = f"{path.stem}_files"
         resources = {"output_files_dir": figures, "unique_key": path.stem}
         text, resources = MarkdownExporter().from_notebook_node(notebook, resources)
-        files.append(File.generated(config, f"{path.stem}.md", content=_printed(text)))
+        files.append(File.generated(config, f"{path.stem}.md", content=_page(text)))
         for name, content in resources["outputs"].items():
             files.append(File.generated(config, name, content=content))
     return files
 
 
-def _printed(text):
-    """What cells print, indented by nbconvert, as blocks that are not highlighted."""
-    lines, block, is_code = [], [], False
-    for line in [*text.split("\n"), ""]:
-        if line.startswith("```"):
-            is_code = not is_code
-        if not is_code and line.startswith("    "):
-            block.append(line[4:])
-            continue
-        if block and (line or not lines):
-            while block and not block[-1].strip():
-                block.pop()
-            lines += ["```text", *block, "```", ""]
-            block = []
-        elif block:
-            block.append("")
-            continue
-        lines.append(line)
-    if block:
-        lines += ["```text", *block, "```"]
-    return "\n".join(lines)
+def on_page_markdown(markdown, **_):
+    """Links to a notebook, as they are right in a checkout, lead to its page."""
+    return markdown.replace(".ipynb)", ".md)")
+
+
+def _page(text):
+    """The text with what cells print in fences, which no highlighter reads as code."""
+    parts = _FENCED.split(text)
+    return "".join(
+        part if i % 2 else _INDENTED.sub(_fence, part) for i, part in enumerate(parts)
+    )
+
+
+def _fence(match):
+    lines = [line[4:] for line in match[0].split("\n")]
+    printed = "\n".join(lines).strip("\n").rstrip()
+    return f"\n```text\n{printed}\n```\n\n"
