@@ -22,6 +22,8 @@ def _needs_the_small_model():
         pytest.skip("saved_models/ does not hold the preset elmo_tiny_en")
 
 
+# What they show, README.md's blocks and other tests run on every backend.
+@pytest.mark.once
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if list(blocks(p, "python"))], ids=lambda page: page.name
 )
