@@ -68,8 +68,8 @@ class ElmoBiLM(keras.Model):
     )
     backbone.vocabulary = vocabulary
     model = keras_elmo.ElmoBiLM(backbone, tie_embeddings=True)
-    corpus = keras_elmo.Corpus.from_sentences(sentences, vocabulary)
     keras_elmo.training.perplexity(model, sentences, vocabulary)
+    ```
     """
 
     def __init__(
