@@ -22,7 +22,8 @@ class PackedLSTM:
         """The weights as the loop takes them; anew when one of them has changed."""
         lstm = self.lstm
         variables = [lstm.kernel, lstm.recurrent_kernel, lstm.projection_kernel]
-        values = [None if v is None else v.value for v in (*variables, lstm.bias)]
+        bias = lstm.bias.value
+        values = [*(None if v is None else v.value for v in variables), bias]
         # Arrays never change: a variable that was assigned to holds another one.
         if [id(v) for v in values] == [id(v) for v in self.made_from]:
             return
@@ -32,7 +33,7 @@ class PackedLSTM:
         ]
         # The forget gate's 1, once and for all steps.
         units = lstm.hidden_dim
-        self.weights.append(values[-1].at[2 * units : 3 * units].add(1.0))
+        self.weights.append(bias.at[2 * units : 3 * units].add(1.0))
 
     def __call__(self, inputs, counts, state):
         """See `keras_elmo.backend.packed_lstm`."""

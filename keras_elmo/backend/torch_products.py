@@ -1,5 +1,8 @@
 """Matrix products by oneDNN, where PyTorch has it and they are faster for it."""
 
+import functools
+from collections.abc import Callable
+
 import torch
 
 # A weight is packed for a number of rows; it can be used with any other.
@@ -32,7 +35,9 @@ def matrix_product(x, kernel):
     return torch.ops.mkldnn._linear_pointwise(x, kernel.t(), None, "none", [], "")
 
 
-def packed_product(weight, bias=None, weights_dtype="float32"):
+def packed_product(
+    weight, bias=None, weights_dtype="float32"
+) -> Callable[..., torch.Tensor]:
     """A function `x, added=None -> x @ weight (+ bias) (+ added)`, in float32.
 
     On a CPU the weight is packed for oneDNN, which reaches up to three times the rate
@@ -57,7 +62,7 @@ def packed_product(weight, bias=None, weights_dtype="float32"):
         # Rounded as asked, and multiplied in float32.
         weight = weight.to(dtype).float()
     if multiply is None:
-        multiply = lambda x: torch.mm(x, weight)  # noqa: E731
+        multiply = functools.partial(_multiply, weight)
     elif dtype == torch.float32 and weights_dtype != "int8":
         return multiply
 
@@ -96,6 +101,10 @@ def _packed(weight, bias, dtype):
     return call
 
 
+def _multiply(weight, x):
+    return torch.mm(x, weight)
+
+
 def _int8_rows(weight):
     scale = weight.abs().amax(dim=0).clamp_min(1e-30) / 127.0
     return torch.round(weight / scale), scale
@@ -109,4 +118,5 @@ def _rounded_to_int8(weight):
 def _int8(weight):
     rounded, scale = _int8_rows(weight)
     rows, scale = rounded.t().contiguous().to(torch.int8), scale.bfloat16()
-    return lambda x: torch._weight_int8pack_mm(x.bfloat16(), rows, scale).float()
+    multiply = torch.ops.aten._weight_int8pack_mm
+    return lambda x: multiply(x.bfloat16(), rows, scale).float()

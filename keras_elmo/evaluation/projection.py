@@ -1,5 +1,7 @@
 """Vectors as points of a plane, each layer turned to look like the one before."""
 
+import importlib
+
 import numpy as np
 
 from keras_elmo import checks
@@ -79,7 +81,7 @@ def _project(vectors, method, seed):
 def require_umap():
     """UMAP's class, or an error that says how to get it."""
     try:
-        from umap import UMAP
+        UMAP = importlib.import_module("umap").UMAP
     except ImportError as error:
         raise ImportError(
             "UMAP needs umap-learn: pip install 'keras-elmo[umap]'."

@@ -7,6 +7,7 @@ program and NumPy are imported here. JSON on stdout's last line. The models are 
 bilm-tf's form: options.json, model.hdf5, vocab.txt.
 """
 
+import importlib
 import json
 import os
 import resource
@@ -45,7 +46,8 @@ def allennlp(model, threads, dtype):
     import torch
 
     torch.set_num_threads(threads)
-    from allennlp.modules.elmo import Elmo, batch_to_ids
+    elmo_module = importlib.import_module("allennlp.modules.elmo")
+    Elmo, batch_to_ids = elmo_module.Elmo, elmo_module.batch_to_ids
 
     elmo = Elmo(f"{model}/options.json", f"{model}/model.hdf5", 1, dropout=0.0).eval()
 
@@ -66,7 +68,7 @@ def simple_elmo(model, threads, dtype):
 
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
-    from simple_elmo import ElmoModel
+    ElmoModel = importlib.import_module("simple_elmo").ElmoModel
 
     elmo = ElmoModel()
     # It takes a folder with one options.json and one weights file.
@@ -84,7 +86,7 @@ def matrix_product_rate(program, seconds=1.5, size=2048):
     import numpy as np
 
     a = np.random.rand(size, size).astype("float32")
-    products = [lambda: a @ a]
+    products: list = [lambda: a @ a]
     backend = os.environ.get("KERAS_BACKEND") if program == "keras_elmo" else None
     if backend:
         import keras
@@ -118,8 +120,9 @@ def measure(program, model, sentences, threads, repeats, dtype="float32"):
     with open(sentences, encoding="utf-8") as file:
         sentences = json.load(file)
     wanted = [s for s in sentences if len(s) == 20][:1]
-    before = matrix_product_rate(program)
+    # It sets the threads, which TensorFlow lets nobody do later.
     embed = globals()[program](model, threads, dtype)
+    before = matrix_product_rate(program)
     tokens = sum(map(len, sentences))
     first = _timed(lambda: embed(sentences))
     runs = [_timed(lambda: embed(sentences))[:2] for _ in range(repeats)]
