@@ -10,7 +10,7 @@ from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 # Tokens embedded in one call, and the sizes smaller calls are padded to, so that a
 # compiler sees a bounded number of shapes.
 TOKEN_CHUNK = 512
-SMALLEST_TOKEN_CHUNK = 64
+SMALLEST_TOKEN_CHUNK = 16
 CHARACTER_STEP = 8
 # Sentences of a batch on the general path, where padding costs time and memory.
 GENERAL_BATCH = 32
