@@ -3,20 +3,44 @@
 import os
 import pathlib
 import re
+from typing import NamedTuple
 
 CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
-FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"(?:^<!-- not run: ([^\n]*?) -->\n+)?^```(\w*)[^\n]*\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_SHELLS = ("", "bash", "sh", "console")
 _COMMAND = re.compile(
     r"(?:^|[\s$])(?:keras-elmo|python -m keras_elmo) ([a-z][a-z-]*)", re.MULTILINE
 )
 
 
-def blocks(page, *languages):
-    """Each (first line, source) of a page's fenced blocks in these languages."""
+class Block(NamedTuple):
+    """A fenced block: the number of its first line, what it is, why it is not run."""
+
+    line: int
+    language: str
+    source: str
+    not_run: str | None
+
+
+def all_blocks(page):
+    """A page's fenced blocks in order.
+
+    The line `<!-- not run: REASON -->` above a block keeps it from being run.
+    """
     text = page.read_text(encoding="utf-8")
     for match in FENCE.finditer(text):
-        if match[1] in languages:
-            yield text.count("\n", 0, match.start()) + 2, match[2]
+        line = text.count("\n", 0, match.start(3)) + 1
+        yield Block(line, match[2], match[3], match[1])
+
+
+def blocks(page, *languages):
+    """Each (first line, source) of the blocks in these languages that can be run."""
+    for block in all_blocks(page):
+        if block.language in languages and not block.not_run:
+            yield block.line, block.source
 
 
 def run_python(page):
@@ -31,7 +55,8 @@ def run_python(page):
 def commands(page):
     """The names after `keras-elmo` in shell blocks and in code within the text."""
     text = page.read_text(encoding="utf-8")
-    shell = "\n".join(source for _, source in blocks(page, "", "bash", "sh", "console"))
+    shells = [b.source for b in all_blocks(page) if b.language in _SHELLS]
+    shell = "\n".join(shells)
     inline = "\n".join(re.findall(r"`([^`\n]+)`", FENCE.sub("", text)))
     return set(_COMMAND.findall(f"{shell}\n{inline}"))
 
