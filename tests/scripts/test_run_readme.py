@@ -98,7 +98,7 @@ def scripts(monkeypatch):
 
 @pytest.fixture
 def run_page(scripts, tmp_path):
-    """Runs a page's text in tmp_path / "a folder's", a name that a shell would split."""
+    """Runs a text in tmp_path / "a folder's", a name that a shell would split."""
     run_readme = scripts("run_readme")
     page, folder, aside = (
         tmp_path / "page.md",
