@@ -9,6 +9,7 @@ from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 
+import keras
 import keras_tuner
 
 from keras_elmo import checks
@@ -112,7 +113,13 @@ class BiLMHyperModel(SettingsHyperModel):
         Args:
             hp: `keras_tuner.HyperParameters`.
         """
-        return prepare_model(self.settings_of(hp), self.corpus)
+        model = prepare_model(self.settings_of(hp), self.corpus)
+        if keras.backend.backend() == "tensorflow":
+            # Steps are up to twice as fast with XLA, which takes longer to compile a
+            # model than a short trial takes, and keeps what it has compiled for as long
+            # as the process lives: 140 MB with each small biLM.
+            model.jit_compile = False
+        return model
 
     def fit(
         self,

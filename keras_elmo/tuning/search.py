@@ -1,9 +1,6 @@
 """The search: trials one after the other, each in the memory of the one before."""
 
 import contextlib
-import ctypes
-import gc
-import importlib
 import io
 import json
 import math
@@ -15,7 +12,6 @@ from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
-import keras
 import keras_tuner
 import numpy as np
 from keras_tuner.engine.base_tuner import BaseTuner
@@ -25,6 +21,7 @@ from keras_elmo import checks
 from keras_elmo.files import atomic_path
 from keras_elmo.tuning.chief import ChiefClient, Heartbeat
 from keras_elmo.tuning.hypermodel import RESERVED, SettingsHyperModel
+from keras_elmo.tuning.memory import trial_memory
 from keras_elmo.tuning.oracles import SKIPPED, make_oracle
 from keras_elmo.tuning.trials import RESULT_FILE, Trials
 
@@ -138,7 +135,9 @@ class Search(BaseTuner):
                 if trial.status == TrialStatus.IDLE:
                     time.sleep(PAUSE)
                     continue
-                self._try(trial)
+                # Around all of it: an error holds the model that it was raised in.
+                with trial_memory():
+                    self._try(trial)
                 self.oracle.end_trial(trial)
                 self._keep_the_best(trial)
                 if not self._is_worker():
@@ -172,9 +171,6 @@ class Search(BaseTuner):
             trial.status, trial.message = TrialStatus.FAILED, text
             facts.update(status="failed", message=text)
             (folder / ERROR_FILE).write_text(traceback.format_exc(), encoding="utf-8")
-        finally:
-            # Not before: an error holds the model that it was raised in.
-            free_memory()
         facts["seconds"] = round(time.monotonic() - started, 1)
         with atomic_path(folder / RESULT_FILE, overwrite=True) as temporary:
             temporary.write_text(json.dumps(facts, indent=1), encoding="utf-8")
@@ -282,17 +278,6 @@ class Search(BaseTuner):
 
 class _TooLargeError(keras_tuner.errors.FailedTrialError):
     """A model has more parameters than it may."""
-
-
-def free_memory() -> None:
-    """Gives back what a trial's model held."""
-    keras.utils.clear_session(free_memory=False)
-    gc.collect()
-    if keras.backend.backend() == "jax":
-        importlib.import_module("keras_elmo.backend.jax_memory").free()
-    # glibc keeps what was freed; other systems have no such function.
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def remove(path: Path) -> None:
