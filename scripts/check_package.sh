@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds wheel and sdist and checks them as a user gets them: what the wheel holds, the
 # error when no backend is there, then installed with JAX alone, outside the checkout,
-# on Python 3.11 and on 3.12 and 3.13 where these are on the machine.
+# on Python 3.11 and on 3.12 and 3.13 where these are on the machine: the README's first
+# example runs there, and makes no connection.
 #
 #   bash scripts/check_package.sh
 set -euo pipefail
@@ -54,6 +55,7 @@ done
 
 use() { # VENV: the installed package at work
     KERAS_BACKEND=jax "$1/bin/python" -W error "$ROOT/tests/packaging_smoke.py" use "$ROOT"
+    KERAS_BACKEND=jax "$1/bin/python" -W error "$ROOT/tests/packaging_smoke.py" example "$ROOT/README.md"
     KERAS_BACKEND=jax "$1/bin/keras-elmo" --help >/dev/null
     KERAS_BACKEND=jax "$1/bin/python" -m keras_elmo --help >/dev/null
 }

@@ -2,8 +2,10 @@
 
 python packaging_smoke.py contents WHEEL SDIST     what the two archives hold
 python packaging_smoke.py use CHECKOUT             the installed package at work
+python packaging_smoke.py example README           its first example, without a network
 """
 
+import os
 import pathlib
 import sys
 import tarfile
@@ -73,8 +75,27 @@ def check_use(checkout):
     )
 
 
+def check_example(readme):
+    """The page's first Python block does what it says, with what the package holds."""
+    # Python put the folder of this file first.
+    from markdown import blocks
+
+    def refuse(event, _):
+        if event in ("socket.connect", "socket.getaddrinfo"):
+            raise AssertionError(f"{event}: the example needs no network")
+
+    sys.addaudithook(refuse)
+    line, source = next(blocks(pathlib.Path(readme), "python"))
+    assert 'from_preset("elmo_tiny_en")' in source, source
+    # Empty lines before it: a traceback then names the line of the page.
+    code = compile("\n" * (line - 1) + source, os.fspath(readme), "exec")
+    names = {"__name__": "__main__"}
+    exec(code, names)
+    vectors = names["vectors"]
+    assert vectors.shape[0] == 3 and vectors.shape[2] == 256, vectors.shape
+    print(f"README.md:{line}: vectors {vectors.shape} of the shipped model")
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "contents":
-        check_contents(*sys.argv[2:])
-    else:
-        check_use(*sys.argv[2:])
+    checks = {"contents": check_contents, "use": check_use, "example": check_example}
+    checks[sys.argv[1]](*sys.argv[2:])
