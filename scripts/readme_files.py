@@ -80,7 +80,7 @@ def write_files(folder):
     (folder / "text").mkdir()
     for i in range(2):
         path = folder / "text" / f"{i}.txt.gz"
-        path.write_bytes(gzip.compress(_text(1000, 10 + i).encode(), mtime=0))
+        path.write_bytes(gzip.compress(_text(150, 10 + i).encode(), mtime=0))
     for name, number, seed in (("train", 80, 3), ("dev", 30, 2), ("test", 30, 4)):
         (folder / f"{name}.conllu").write_text(_conllu(number, seed))
     _write_senses(folder / "CoarseWSD-20")

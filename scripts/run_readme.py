@@ -141,7 +141,7 @@ class Reader:
         if self._interpreter is None:
             with self._printed.open("a") as printed:
                 self._interpreter = self._shell(
-                    'exec python -c "$1"',
+                    'exec python -P -c "$1"',  # -P: the wheel, not the clone's folder
                     _INTERPRETER,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
