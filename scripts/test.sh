@@ -35,6 +35,9 @@ export OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # TensorFlow's log lines on finding no GPU; pyright's on a newer release.
 export TF_CPP_MIN_LOG_LEVEL="${TF_CPP_MIN_LOG_LEVEL:-2}" PYRIGHT_PYTHON_IGNORE_WARNINGS=1
 
+# The tests of pages are skipped without one.
+"$VENV_PYTHON" -m tests.evaluation.install_browser || true
+
 logs="$(mktemp -d)"
 trap 'rm -rf "$logs"' EXIT
 failed=0

@@ -8,16 +8,19 @@ import pathlib
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Where install_browser.py puts one.
+INSTALLED = pathlib.Path(sys.prefix) / "share" / "chromium" / "chromium"
 SECONDS = 60
 
 
 def find_chromium():
     """The browser's path, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    return next(filter(None, map(shutil.which, (*NAMES, str(INSTALLED)))), None)
 
 
 class Page:

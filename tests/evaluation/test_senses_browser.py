@@ -11,7 +11,10 @@ from tests.evaluation.word_files import strong_backbone, write_corpus
 
 pytestmark = [
     pytest.mark.once,
-    pytest.mark.skipif(find_chromium() is None, reason="Chromium is not installed"),
+    pytest.mark.skipif(
+        find_chromium() is None,
+        reason="no Chromium: python -m tests.evaluation.install_browser",
+    ),
 ]
 PLACES = """[...document.querySelectorAll("circle")]
   .sort((one, other) => one.dataset.use - other.dataset.use)
