@@ -10,10 +10,9 @@ nothing but the package index is asked for anything. In the clone
   changes to, hold for all that come after it. A line that fails ends its block;
 - ```python blocks are one program in one interpreter, which starts at the first of them
   with the shell's variables of then;
-- `keras-elmo`, where pip is asked for it, is the wheel of the clone: the index need not
-  hold it. The releases are those of constraints.txt;
-- The reader's own files (corpus.txt, ...) are small ones: readme_files.py;
-- A block below the line `<!-- not run: REASON -->` is listed with its reason.
+- pip takes the releases of constraints.txt;
+- the reader's own files (corpus.txt, ...) are small ones: readme_files.py;
+- a block below the line `<!-- not run: REASON -->` is listed with its reason.
 
 Blocks in other languages show what is not to be run. Exits with 1 when a block fails.
 """
@@ -29,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 from readme_files import write_files
 
@@ -100,18 +100,12 @@ class Reader:
                 self._interpreter.stdin.close()
             self._interpreter = None
 
-    def _shell(self, script, *arguments, **options):
+    # Any: which pipes the process has is the caller's choice.
+    def _shell(self, script, *arguments, **options) -> Any:
         """Starts a shell where the last one was left."""
+        script = f'set -eo pipefail; . "$0"; {script}'
         return subprocess.Popen(
-            [
-                "bash",
-                "-eo",
-                "pipefail",
-                "-c",
-                f'. "$0"; {script}',
-                self._state,
-                *arguments,
-            ],
+            ["bash", "-c", script, self._state, *arguments],
             env=self._variables,
             start_new_session=True,
             **options,
@@ -141,7 +135,7 @@ class Reader:
         if self._interpreter is None:
             with self._printed.open("a") as printed:
                 self._interpreter = self._shell(
-                    'exec python -P -c "$1"',  # -P: the wheel, not the clone's folder
+                    'exec python -P -c "$1"',  # -P: what is installed, not the folder
                     _INTERPRETER,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
@@ -189,23 +183,16 @@ def run_page(page, reader):
 
 
 def prepare(work):
-    """A clone and its wheel, an environment, the reader's files: (clone, variables)."""
-    clone, venv, wheels = work / "keras_elmo", work / "environment", work / "wheels"
+    """A clone, an empty environment, the reader's files: (clone, variables)."""
+    clone, venv = work / "keras_elmo", work / "environment"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    pip = [venv / "bin" / "python", "-m", "pip", "--quiet"]
-    build = ["wheel", "--no-deps", "--wheel-dir", wheels, clone]
-    subprocess.run([*pip, *build], check=True)
     write_files(clone)
     # Neither this checkout nor the user's Keras settings may be found from there.
     hidden = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "KERAS_BACKEND")
     variables = {k: v for k, v in os.environ.items() if k not in hidden}
-    for name, value in {
-        "PIP_FIND_LINKS": wheels,
-        "PIP_CONSTRAINT": clone / "constraints.txt",
-    }.items():
-        variables[name] = f"{value} {variables.get(name, '')}".strip()
     variables["PATH"] = f"{venv / 'bin'}{os.pathsep}{variables['PATH']}"
+    variables["PIP_CONSTRAINT"] = str(clone / "constraints.txt")
     variables["KERAS_HOME"] = str(work / "keras")
     variables["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
     return clone, variables
