@@ -21,10 +21,11 @@ import numpy as np
 
 from keras_elmo import checks
 from keras_elmo._version import __version__
-from keras_elmo.checkpoints import bilm_names, hdf5, many_langs_names
+from keras_elmo.checkpoints import hdf5
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.many_langs_backbone import ManyLangsBackbone
+from keras_elmo.preset_config import check_config, check_size
 from keras_elmo.preset_sources import resolve
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 from keras_elmo.text.vocabulary_files import read_vocabulary, write_vocabulary
@@ -145,7 +146,8 @@ def load_backbone(preset, dtype=None):
 
     Raises:
         FileNotFoundError: when there is no such directory, or it lacks a file.
-        ValueError: when a file does not hold what a preset's should.
+        ValueError: when a file does not hold what a preset's should, before memory is
+            taken for what it says.
     """
     directory = preset_directory(preset)
     path = directory / CONFIG_FILE
@@ -159,35 +161,26 @@ def load_backbone(preset, dtype=None):
             f"{' or '.join(map(repr, CLASSES))}. Received: "
             f"registered_name={registered!r}."
         )
-    arguments = dict(config["config"])
-    if dtype is not None:
-        arguments["dtype"] = dtype
+    arguments = config["config"]
+    check_config(cls, arguments, path)
     weights = directory / WEIGHTS_FILE
+    check_size(cls, arguments, weights)
+    if dtype is not None:
+        arguments = {**arguments, "dtype": keras.dtype_policies.get(dtype)}
     try:
-        check_size(cls, arguments, weights)
         backbone = cls.from_config(arguments)
-    except (KeyError, TypeError) as error:
+    except (TypeError, ValueError) as error:
         raise ValueError(f"`{path}` is not a valid configuration: {error}") from error
-    backbone.vocabulary = read_vocabulary(directory / ASSETS)
+    vocabulary = read_vocabulary(directory / ASSETS)
+    try:
+        backbone.vocabulary = vocabulary
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`{directory / ASSETS}` does not hold the words of the model that "
+            f"`{path}` describes: {error}"
+        ) from None
     load_weights(backbone, weights)
     return backbone
-
-
-def check_size(cls, arguments, path):
-    """Refuses a model of more weights than the file holds, before it is allocated."""
-    if not path.is_file():
-        raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
-    if cls is ManyLangsBackbone:
-        number = many_langs_names.count_weights(arguments)
-    else:
-        weights = bilm_names.weights_of(arguments).values()
-        number = sum(math.prod(weight.shape) for weight in weights)
-    # No weight takes fewer bytes than in 16 bits.
-    if 2 * number > path.stat().st_size:
-        raise ValueError(
-            f"`{path}` is too small ({path.stat().st_size:,} bytes) for the "
-            f"{number:,} weights that {CONFIG_FILE} describes."
-        )
 
 
 def load_weights(model, path):
@@ -227,6 +220,8 @@ def load_tokenizer(preset):
     """
     directory = preset_directory(preset)
     path = directory / TOKENIZER_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"`{path}` is missing: the preset is not complete.")
     content = read_json(path)
     content = content if isinstance(content, dict) else {}
     config = content.get("config")

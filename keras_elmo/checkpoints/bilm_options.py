@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from keras_elmo.checkpoints.option_rules import (
+    LARGEST_TOKEN,
+    SMALLEST_TOKEN,
     Rule,
     are_filters,
     find_problems,
@@ -20,6 +22,7 @@ from keras_elmo.checkpoints.option_rules import (
     is_integer,
     is_object,
     is_rate,
+    is_token_size,
     shown,
 )
 from keras_elmo.files import atomic_path, read_json
@@ -27,7 +30,6 @@ from keras_elmo.files import atomic_path, read_json
 # 261 in files written for training, 262 in files written for inference; the table of
 # characters is the same one, with the row of the padding left out or put in.
 NUMBERS_OF_CHARACTERS = (261, 262)
-SMALLEST_TOKEN = 3  # begin of word, one byte, end of word
 
 
 def _is_clip(value):
@@ -84,8 +86,8 @@ _CHARACTER_RULES = (
     ),
     Rule(
         "char_cnn.max_characters_per_token",
-        f"an integer of at least {SMALLEST_TOKEN}",
-        lambda value: is_integer(value, SMALLEST_TOKEN),
+        f"an integer from {SMALLEST_TOKEN} to {LARGEST_TOKEN}",
+        is_token_size,
         required=True,
     ),
 )

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 from keras_elmo.checkpoints.option_rules import (
+    LARGEST_TOKEN,
+    SMALLEST_TOKEN,
     Rule,
     are_filters,
     find_problems,
@@ -17,13 +19,13 @@ from keras_elmo.checkpoints.option_rules import (
     is_integer,
     is_object,
     is_rate,
+    is_token_size,
     shown,
 )
 from keras_elmo.files import read_json
 
 CONFIG_FILE = "config.json"
 LARGEST_NUMBER_OF_LAYERS = 64
-LARGEST_TOKEN = 1000
 # The two files that the original package brings along; published models name one of
 # them and do not hold it. Their contents are the same, whatever their names say.
 _SAMPLE = {
@@ -62,10 +64,6 @@ def _is_dim(value):
 def _is_number_of_layers(value):
     # So many are listed before they are compared with what a file has.
     return is_integer(value) and value <= LARGEST_NUMBER_OF_LAYERS
-
-
-def _is_token_size(value):
-    return is_integer(value, 3) and value <= LARGEST_TOKEN
 
 
 def _is_clip(value):
@@ -119,8 +117,8 @@ _RULES = (
     ),
     Rule(
         "token_embedder.max_characters_per_token",
-        f"an integer from 3 to {LARGEST_TOKEN}",
-        _is_token_size,
+        f"an integer from {SMALLEST_TOKEN} to {LARGEST_TOKEN}",
+        is_token_size,
         required=True,
     ),
     Rule("dropout", "a number from 0 up to, not including, 1", is_rate),

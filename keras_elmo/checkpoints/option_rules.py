@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 ACTIVATIONS = ("relu", "tanh")
+# Characters of a token: begin of word, one byte, end of word; and more than any word
+# has. Nothing in the weights tells the number, and each token takes as much memory.
+SMALLEST_TOKEN, LARGEST_TOKEN = 3, 2**16
 
 _ABSENT = object()
 
@@ -21,6 +24,11 @@ class Rule:
 def is_integer(value, minimum=1):
     """Whether `value` is an int, no bool, of at least `minimum`."""
     return type(value) is int and value >= minimum
+
+
+def is_token_size(value):
+    """Whether `value` is a number of character ids that a token can have."""
+    return is_integer(value, SMALLEST_TOKEN) and value <= LARGEST_TOKEN
 
 
 def is_rate(value):
@@ -81,5 +89,8 @@ def find_problems(options: dict, rules: Iterable[Rule]) -> tuple[list[str], set[
 
 def shown(value):
     """A value as an error shows it: whole when it is short."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "what is nested too deeply"
     return text if len(text) <= 100 else f"{text[:100]}... ({len(text)} characters)"

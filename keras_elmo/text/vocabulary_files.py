@@ -20,14 +20,22 @@ def write_vocabulary(
 
 
 def read_vocabulary(folder: str | PathLike) -> Vocabulary | Dictionaries | None:
-    """The vocabulary whose files lie in a folder, or None where there is none."""
-    folder = Path(folder)
-    if (folder / VOCABULARY_FILE).exists():
-        return Vocabulary.read(folder / VOCABULARY_FILE)
-    words, characters = (
-        path if path.exists() else None
-        for path in (folder / WORDS_FILE, folder / CHARACTERS_FILE)
-    )
+    """The vocabulary whose files lie in a folder, or None where there is none.
+
+    Raises:
+        ValueError: when one of them is no file, or does not hold what it should.
+    """
+    found = {}
+    for name in (VOCABULARY_FILE, WORDS_FILE, CHARACTERS_FILE):
+        path = Path(folder) / name
+        if path.exists():
+            # A pipe would be waited for.
+            if not path.is_file():
+                raise ValueError(f"`{path}` must be a file.")
+            found[name] = path
+    if VOCABULARY_FILE in found:
+        return Vocabulary.read(found[VOCABULARY_FILE])
+    words, characters = found.get(WORDS_FILE), found.get(CHARACTERS_FILE)
     if words is None and characters is None:
         return None
     return Dictionaries.read(words, characters)
