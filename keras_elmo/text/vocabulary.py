@@ -145,7 +145,7 @@ class Vocabulary:
             ValueError: when a word could not be read back.
         """
         for row, token in enumerate(self.tokens):
-            if not _is_readable(token):
+            if not _is_readable(token, is_first=row == 0):
                 raise ValueError(
                     f"Word {row} of the vocabulary cannot stand on a line of a file: "
                     f"{token!r}."
@@ -281,13 +281,13 @@ def _from_counts(counts, number_of_sentences, min_count, max_size):
     )
 
 
-def _is_readable(token):
-    """Whether `read` finds a word again that stands on a line of its own."""
+def _is_readable(token, is_first=True):
+    """Whether `read` finds a word again that stands on a line, or the first, alone."""
     if not token.strip() or "\n" in token or "\t" in token or token == _NO_WORD:
         return False
     # A carriage return at the end would be taken for part of the line's end, a byte
     # order mark for the file's, and a lone surrogate has no bytes.
-    if token.endswith("\r") or token.startswith("\ufeff"):
+    if token.endswith("\r") or (is_first and token.startswith("\ufeff")):
         return False
     return not any("\ud800" <= character <= "\udfff" for character in token)
 

@@ -237,6 +237,15 @@ def test_what_allennlp_cannot_read_is_told(tmp_path, changes, told):
     assert told in summary["remarks"][0]
 
 
+def test_a_word_that_begins_with_a_byte_order_mark_is_kept(sources, tmp_path):
+    shutil.copytree(sources["bilm_hdf5"], tmp_path / "source")
+    words = ["<S>", "</S>", "\ufeffx", "<UNK>", "a"]
+    (tmp_path / "source" / "vocab.txt").write_text("\n".join(words), "utf-8")
+    convert(tmp_path / "source", tmp_path / "preset")
+    again = keras_elmo.ElmoBackbone.from_preset(tmp_path / "preset")
+    assert again.vocabulary.tokens == tuple(words)
+
+
 def test_a_model_without_softmax_is_no_checkpoint(tmp_path):
     character_backbone().save_to_preset(tmp_path / "preset")
     with pytest.raises(ValueError, match="`to` must be bilm_hdf5"):

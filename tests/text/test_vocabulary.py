@@ -142,11 +142,19 @@ def test_what_is_written_is_read_back(words, counted):
             assert Vocabulary.read(path) == vocabulary
 
 
-@pytest.mark.parametrize("word", ["", " ", "a\nb", "a\tb", "a\r", "\ud800", "\ufeffa"])
+@pytest.mark.parametrize("word", ["", " ", "a\nb", "a\tb", "a\r", "\ud800"])
 def test_words_that_could_not_be_read_back_are_refused(tmp_path, word):
     with pytest.raises(ValueError, match="Word 3 of the vocabulary cannot stand"):
         Vocabulary([*SPECIALS, word]).write(tmp_path / "v.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_byte_order_mark_is_lost_from_the_first_word_alone(tmp_path):
+    words = ["<S>", "</S>", "<UNK>", "\ufeffa"]
+    Vocabulary(words).write(tmp_path / "vocab.txt")
+    assert Vocabulary.read(tmp_path / "vocab.txt").tokens == tuple(words)
+    with pytest.raises(ValueError, match="Word 0 of the vocabulary cannot stand"):
+        Vocabulary(words[::-1]).write(tmp_path / "other.txt")
 
 
 def test_existing_files_are_kept(tmp_path):
