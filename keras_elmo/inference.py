@@ -99,7 +99,7 @@ class Inference:
 
     def _embed_chunk(self, ids):
         number = len(ids)
-        ids = _pad_rows(ids, power_of_two(max(number, SMALLEST_TOKEN_CHUNK)))
+        ids = _pad_rows(ids, _token_rows(number))
         return _float32(self._token_model.predict_on_batch(ids))[:number]
 
     def contextual_vectors(self, vectors, sentences, dtype="float32"):
@@ -182,6 +182,13 @@ def character_width(used, widest_filter, max_characters):
     """
     width = round_up(int(used) + widest_filter, CHARACTER_STEP)
     return min(width, max_characters)
+
+
+def _token_rows(number):
+    """`number` rounded up to one of few: by 8s where a sentence waits for them."""
+    if number <= SMALLEST_TOKEN_CHUNK:
+        return SMALLEST_TOKEN_CHUNK
+    return round_up(number, 8) if number <= 64 else power_of_two(number)
 
 
 def _time_bucket(time):

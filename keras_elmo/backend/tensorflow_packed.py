@@ -22,12 +22,9 @@ class PackedLSTM:
         """The weights as the loop takes them: a variable does not tell of changes."""
         lstm = self.lstm
         kernels = [lstm.kernel, lstm.recurrent_kernel, lstm.projection_kernel]
-        # The forget gate's 1, once and for all steps.
-        forget = np.zeros(4 * lstm.hidden_dim, "float32")
-        forget[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] = 1.0
         return [
             *(rounded(k.value, self.weights_dtype) for k in kernels if k is not None),
-            lstm.bias.value + forget,
+            lstm.bias.value,
         ]
 
     def __call__(self, inputs, counts, state):
@@ -35,7 +32,8 @@ class PackedLSTM:
         lstm, weights = self.lstm, self._weights()
         run = _run(lstm.cell_clip, lstm.proj_clip)
         if state is None:
-            h, c = tf.zeros((1, lstm.output_dim)), tf.zeros((1, lstm.hidden_dim))
+            h = np.zeros((1, lstm.output_dim), "float32")
+            c = np.zeros((1, lstm.hidden_dim), "float32")
         else:
             h, c = state
         outputs = np.empty((len(inputs), lstm.output_dim), "float32")
@@ -61,10 +59,15 @@ class PackedLSTM:
 
 
 def _with_rows(array, rows):
-    """The first rows; or one row, for all."""
+    """The first rows; or one row, for all.
+
+    By one operation at most: a call's time counts where there is one sentence.
+    """
+    if len(array) == rows:
+        return tf.convert_to_tensor(array)
     if len(array) == 1:
-        return tf.repeat(array, rows, axis=0)
-    return array[:rows]
+        return tf.broadcast_to(array, (rows, array.shape[1]))
+    return tf.slice(array, (0, 0), (rows, array.shape[1]))
 
 
 @functools.cache
@@ -74,8 +77,10 @@ def _run(cell_clip, proj_clip):
     @tf.function(jit_compile=True, autograph=False, reduce_retracing=False)
     def run(x, h, c, offsets, steps, weights):
         kernel, recurrent_kernel, *projection_kernel, bias = weights
-        rows = h.shape[0]
-        gates_input = tf.matmul(x, kernel) + bias
+        rows, units = c.shape
+        # The forget gate's 1, once and for all steps.
+        forget = np.repeat(np.float32([0, 0, 1, 0]), units)
+        gates_input = tf.matmul(x, kernel) + (bias + forget)
 
         def body(t, h, c, outputs):
             offset = offsets[t]
