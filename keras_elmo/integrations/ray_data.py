@@ -22,6 +22,7 @@ import keras
 from keras_elmo import checks
 from keras_elmo.embed import embed_iter
 from keras_elmo.embed_workers import thread_environment
+from keras_elmo.inference import DTYPES
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.outputs import ParquetWriter
 from keras_elmo.presets import METADATA_FILE, load_tokenizer, preset_directory
@@ -61,6 +62,7 @@ def embed_files(
     tokenizer: str = "whitespace",
     batch_size: int = 32,
     token_cache: str | os.PathLike | None = None,
+    dtype: str = "float32",
     rows_per_file: int = 10_000,
     workers: int | None = None,
     cpus_per_worker: int = 1,
@@ -91,6 +93,7 @@ def embed_files(
         tokenizer: "whitespace" or "unicode", how strings are split.
         batch_size: int, sentences run together at most.
         token_cache: path of a token cache, or None.
+        dtype: as in `keras_elmo.embed`.
         rows_per_file: int, sentences of a piece, and of a file that is written.
         workers: int, processes that hold the model; None for as many as the cluster
             has room for.
@@ -129,6 +132,7 @@ def embed_files(
         "layers": layers,
         "pooling": pooling,
         "tokenizer": tokenizer,
+        "dtype": checks.one_of("dtype", dtype, DTYPES),
         "rows_per_file": rows,
     }
     open_run(output, settings, sources)
@@ -141,6 +145,7 @@ def embed_files(
         "pooling": pooling,
         "batch_size": checks.positive_int("batch_size", batch_size),
         "token_cache": None if token_cache is None else absolute(token_cache),
+        "dtype": dtype,
     }
     found = [
         {"path": path, "folder": join(output, f"source={quote(name, safe='')}")}

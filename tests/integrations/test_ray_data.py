@@ -201,10 +201,13 @@ def test_all_layers_pooled_vectors_and_lists_of_tokens(
     tokens = [["New York", "is"], [], ["big"]]
     parquet.write_table(pyarrow.table({"tokens": tokens}), tmp_path / "t.parquet")
     options = {"column": "tokens", "layers": "all", "pooling": "mean"}
+    options["dtype"] = "int8"
     run_pieces(tmp_path / "t.parquet", preset, tmp_path / "out", **options)
     rows = dataset.dataset(tmp_path / "out", partitioning="hive").to_table().to_pylist()
     assert [row["text"] for row in rows] == ["New York is", "", "big"]
-    expected = keras_elmo.embed(tokens, backbone, layers="all", pooling="mean")
+    expected = keras_elmo.embed(
+        tokens, backbone, layers="all", pooling="mean", dtype="int8"
+    )
     got = np.array([row["vectors"] for row in rows])
     np.testing.assert_allclose(got, expected, atol=1e-6)
 
