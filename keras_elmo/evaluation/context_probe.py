@@ -7,8 +7,8 @@ import numpy as np
 
 from keras_elmo.evaluation.cosines import best_threshold, unit
 from keras_elmo.evaluation.layer_runs import (
-    TOKEN_AVERAGE,
     WORD2VEC_AVERAGE,
+    average_names,
     layer_names,
     limited,
 )
@@ -98,7 +98,10 @@ def _cosines(pairs, layers, word_vectors):
         for name, layer in layer_names(layers.number).items()
         if layer != MIX
     }
-    vectors[TOKEN_AVERAGE] = [side.sentence_means for side in found]
+    vectors |= {
+        name: [side.sentence_means[:, i] for side in found]
+        for name, i in average_names(layers.number).items()
+    }
     if word_vectors is not None:
         average = SentenceAverages(word_vectors, texts["first"] + texts["second"])
         vectors[WORD2VEC_AVERAGE] = [average(texts[side]) for side in sides]

@@ -16,7 +16,6 @@ SEEDS = (0, 1, 2)
 # Of the choice of examples where there is a limit: all seeds probe the same ones.
 LIMIT_SEED = 0
 # Static vectors of a context: the same for a word's every use but for the average.
-TOKEN_AVERAGE = "layer 0 average"
 WORD2VEC_AVERAGE = "word2vec average"
 
 
@@ -27,6 +26,17 @@ def layer_names(number: int) -> dict[str, int | str]:
         number: int, how many layers there are (L + 1).
     """
     return {**{f"layer {i}": i for i in range(number)}, MEAN: MEAN, MIX: MIX}
+
+
+def average_names(number: int) -> dict[str, int]:
+    """Names of averages over a sentence, "layer 0 average" to the top layer's.
+
+    Layer 0's vectors are static, as word2vec's are.
+
+    Args:
+        number: int, how many layers there are (L + 1).
+    """
+    return {f"layer {i} average": i for i in range(number)}
 
 
 def run_seeds(

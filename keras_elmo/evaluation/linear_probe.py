@@ -54,11 +54,13 @@ class ProbeResult:
 
     Attributes:
         accuracy: float, on the test examples.
+        loss: float, their mean cross-entropy in nats, of those whose class training saw.
         predicted: int, (examples,), their classes.
         mix_weights: floats, of a probe that learned a mix of layers, else None.
     """
 
     accuracy: float
+    loss: float
     predicted: np.ndarray
     mix_weights: list[float] | None = None
 
@@ -131,9 +133,14 @@ class LinearProbe:
             self._batch_size,
         )
         self._model.fit(batches, epochs=1, shuffle=False, verbose=0)
-        predicted = self._predict(test)
+        return self.score(test)
+
+    def score(self, test: ProbeExamples) -> ProbeResult:
+        """Scores what the last `run` has learned on other examples."""
+        predicted, losses = self._predict(test)
         return ProbeResult(
             float(np.mean(predicted == test.targets)) if len(test) else 0.0,
+            float(np.mean(losses)) if len(losses) else 0.0,
             predicted,
             None if self._mix is None else self._mix.mix_weights.tolist(),
         )
@@ -152,18 +159,26 @@ class LinearProbe:
             variable.assign(np.zeros(variable.shape, variable.dtype))
 
     def _predict(self, test):
-        """The class of each example, in NumPy: a compiler would see one more shape."""
+        """The class of each example, and the losses of those whose class is known.
+
+        In NumPy: a compiler would see one more shape.
+        """
         kernel, bias = self._dense.get_weights()
         weights = np.ones(1, "float32")
         if self._mix is not None:
             weights = self._mix.gamma * self._mix.mix_weights
-        predicted = np.empty(len(test), int)
+        predicted, losses = np.empty(len(test), int), []
         for start in range(0, len(test), CHUNK):
             rows = np.arange(start, min(start + CHUNK, len(test)))
             vectors = np.einsum("l,nld->nd", weights, self._features(test, rows))
             scores = vectors @ kernel + bias + self._allowed[test.groups[rows]]
             predicted[rows] = scores.argmax(axis=-1)
-        return predicted
+            targets = test.targets[rows]
+            scores, targets = scores[targets >= 0], targets[targets >= 0]
+            scores = scores - scores.max(axis=-1, keepdims=True)
+            right = np.take_along_axis(scores, targets[:, None], axis=-1)[:, 0]
+            losses.append(np.log(np.exp(scores).sum(axis=-1)) - right)
+        return predicted, np.concatenate(losses) if losses else np.zeros(0)
 
 
 class _Features:

@@ -11,8 +11,8 @@ from keras_elmo.evaluation.coarse_wsd import WordUse, read_coarse_wsd
 from keras_elmo.evaluation.cosines import nearest_classes
 from keras_elmo.evaluation.layer_runs import (
     SEEDS,
-    TOKEN_AVERAGE,
     WORD2VEC_AVERAGE,
+    average_names,
     layer_names,
     limited,
     run_seeds,
@@ -33,8 +33,9 @@ def probe_senses(
 ) -> dict:
     """Accuracy of word senses, by nearest neighbours and by linear probes.
 
-    A use of a word is told by the word's vector in its sentence. Static vectors, which
-    are the same for every use, are averaged over the sentence.
+    A use of a word is told by the word's vector in its sentence, or by the average of
+    the vectors of all the sentence's words. Static vectors are the same for every use,
+    so that theirs are averaged only.
 
     Args:
         folder: as `read_coarse_wsd` reads it.
@@ -144,7 +145,8 @@ def _vectors(train, test, layers, word_vectors):
     vectors = {
         name: (layer, of_words) for name, layer in layer_names(layers.number).items()
     }
-    vectors[TOKEN_AVERAGE] = 0, [part.sentence_means[:, None] for part in found]
+    means = [part.sentence_means for part in found]
+    vectors |= {name: (i, means) for name, i in average_names(layers.number).items()}
     if word_vectors is not None:
         average = SentenceAverages(word_vectors, train.sentences + test.sentences)
         static = [average(part.sentences)[:, None] for part in (train, test)]

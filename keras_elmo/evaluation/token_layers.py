@@ -22,8 +22,9 @@ class UseLayers(NamedTuple):
 
     Attributes:
         vectors: float16, (sentences, L + 1, dim), the token's layers.
-        sentence_means: float16, (sentences, dim), the mean of the sentence's token
-            vectors (layer 0): what is known of the context without a context model.
+        sentence_means: float16, (sentences, L + 1, dim), the means of all the
+            sentence's tokens: layer 0's is what is known of the context without a
+            context model.
     """
 
     vectors: np.ndarray
@@ -67,8 +68,8 @@ class TokenLayers:
         self, sentences: Sequence[Sequence[str]], positions: Sequence[int]
     ) -> UseLayers:
         """Vectors of the token at a position of each sentence."""
-        found = self._kept("uses", sentences, positions, self._compute_uses)
-        return UseLayers(found[:, :-1], found[:, -1])
+        found = self._kept("uses-and-means", sentences, positions, self._compute_uses)
+        return UseLayers(found[:, : self.number], found[:, self.number :])
 
     def _compute_tokens(self, sentences, _):
         number = sum(map(len, sentences))
@@ -81,11 +82,11 @@ class TokenLayers:
         return vectors
 
     def _compute_uses(self, sentences, positions):
-        vectors = self._empty(len(sentences), self.number + 1)
+        vectors = self._empty(len(sentences), 2 * self.number)
         found = zip(vectors, self._embed(sentences), positions, strict=True)
         for row, layers, position in found:
-            row[:-1] = layers[:, position]
-            row[-1] = layers[0].mean(axis=0)
+            row[: self.number] = layers[:, position]
+            row[self.number :] = layers.mean(axis=1)
         return vectors
 
     def _empty(self, number, layers):

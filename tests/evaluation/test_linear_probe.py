@@ -65,6 +65,9 @@ def test_the_probe_is_the_regression_of_its_objective():
     scores = (test.vectors[:, 1] - mean) / deviation @ kernel + bias
     agreed = np.mean(scores.argmax(axis=1) == found.predicted)
     assert agreed > 0.99
+    odds = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    loss = -np.log(odds[np.arange(len(odds)), test.targets]).mean()
+    np.testing.assert_allclose(found.loss, loss, rtol=0.02)
 
 
 @pytest.mark.once
@@ -95,7 +98,10 @@ def test_a_class_that_training_never_saw_is_not_learned_and_counts_as_wrong():
     train = examples(60, 1)
     train.targets[0] = -1
     test = ProbeExamples(train.vectors, np.full(60, -1))
-    assert LinearProbe(train, 1, steps=20).run(test).accuracy == 0.0
+    probe = LinearProbe(train, 1, steps=20)
+    result = probe.run(test)
+    assert (result.accuracy, result.loss) == (0.0, 0.0)  # none has a known class
+    assert probe.score(train).loss > 0.0
 
 
 @pytest.mark.once

@@ -20,6 +20,7 @@ from tests.evaluation.word_files import (
 pytestmark = pytest.mark.once
 FAST = {"seeds": (0, 1), "steps": 30}
 LAYERS = ["layer 0", "layer 1", "layer 2", "mean", "mix"]
+AVERAGES = ["layer 0 average", "layer 1 average", "layer 2 average"]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_context_tells_senses_and_the_word_itself_does_not(layers, tmp_path):
     assert (found["words"], found["train"], found["test"]) == (2, 36 + 19, 24)
     assert found["most_frequent"] == 0.5
     vectors = found["vectors"]
-    assert list(vectors) == [*LAYERS, "layer 0 average"]
+    assert list(vectors) == [*LAYERS, *AVERAGES]
     assert vectors["layer 0"]["probe"]["accuracy"] == 0.5
     assert vectors["layer 1"]["probe"]["accuracy"] > 0.5
     for name in ("layer 1", "mean"):
@@ -92,7 +93,7 @@ def test_thresholds_of_words_in_context_come_from_training(layers, tmp_path):
     )
     found = probe_words_in_context(train, test, layers)
     assert (found["train"], found["test"], found["most_frequent"]) == (12, 6, 0.5)
-    assert list(found["vectors"]) == [*LAYERS[:-1], "layer 0 average"]
+    assert list(found["vectors"]) == [*LAYERS[:-1], *AVERAGES]
     # A word's token vector is the same in both: nothing above chance.
     assert found["vectors"]["layer 0"]["accuracy"] == 0.5
     assert found["vectors"]["layer 1"]["accuracy"] == 1.0
