@@ -54,7 +54,7 @@ class ProbeResult:
 
     Attributes:
         accuracy: float, on the test examples.
-        loss: float, their mean cross-entropy in nats, of those whose class training saw.
+        loss: float, the mean cross-entropy, in nats, of those of a class training saw.
         predicted: int, (examples,), their classes.
         mix_weights: floats, of a probe that learned a mix of layers, else None.
     """
