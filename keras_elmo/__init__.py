@@ -4,10 +4,10 @@ Importing the package registers every class with Keras, so that `.keras` files t
 hold them load without `custom_objects`.
 """
 
-from keras_elmo._requirements import require_backend as _require_backend
+from keras_elmo._requirements import prepare_backend as _prepare_backend
 
 # Before anything imports Keras, whose own error names no remedy.
-_require_backend()
+_prepare_backend()
 
 # ruff: noqa: E402
 from keras_elmo import (

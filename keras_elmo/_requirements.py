@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import sys
 from pathlib import Path
 
 # Backend -> the extra that installs it, in the order they are offered.
@@ -28,6 +29,33 @@ def chosen_backend():
 def keras_home():
     """Keras' folder, of its settings and of what it fetches, without importing it."""
     return Path(os.environ.get("KERAS_HOME") or "~/.keras").expanduser()
+
+
+def prepare_backend():
+    """Sees to it that the backend Keras is going to load is there.
+
+    The command line, whose process is its own, takes one that is installed where none
+    was asked for, and tells an error in one line; a library may do neither.
+    """
+    is_command = is_command_line()
+    if is_command and "KERAS_BACKEND" not in os.environ:
+        installed = installed_backends()
+        if installed and chosen_backend() not in installed:
+            os.environ["KERAS_BACKEND"] = installed[0]
+    try:
+        require_backend()
+    except ImportError as error:
+        if is_command and "--debug" not in sys.argv[1:]:
+            sys.exit(f"Error: {error}")
+        raise
+
+
+def is_command_line():
+    """Whether this process is `keras-elmo`, or `python -m keras_elmo`."""
+    # While the package of `-m` is imported, `argv` says "-m" and no more.
+    if sys.argv[:1] == ["-m"]:
+        return "keras_elmo" in sys.orig_argv
+    return bool(sys.argv) and Path(sys.argv[0]).stem == "keras-elmo"
 
 
 def require_backend():

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import h5py
+import keras
 import numpy as np
 import pytest
 
@@ -147,3 +148,10 @@ def test_python_m_is_the_command():
         check=True,
     )
     assert "embed" in told.stdout and "convert" in told.stdout
+
+
+def test_the_version_names_the_backend(run):
+    code, out, _ = run("--version")
+    backend = keras.backend.backend()
+    version = f"keras_elmo {keras_elmo.__version__}, Keras {keras.version()}"
+    assert (code, out) == (0, f"{version} on {backend}\n")

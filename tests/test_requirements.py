@@ -1,6 +1,8 @@
 """What is missing is said with the extra that brings it."""
 
 import importlib.util
+import os
+import sys
 
 import pytest
 
@@ -48,3 +50,22 @@ def test_a_backend_without_an_extra_is_left_to_keras(installed, monkeypatch):
     installed()
     monkeypatch.setenv("KERAS_BACKEND", "openvino")
     requirements.require_backend()
+
+
+def test_the_command_line_takes_what_is_installed(installed, monkeypatch):
+    installed("jax")
+    monkeypatch.setattr(sys, "argv", ["/somewhere/bin/keras-elmo", "presets"])
+    requirements.prepare_backend()
+    assert os.environ["KERAS_BACKEND"] == "jax"
+
+
+def test_the_command_line_tells_a_wrong_backend_in_a_line(installed, monkeypatch):
+    installed("jax")
+    monkeypatch.setenv("KERAS_BACKEND", "torch")
+    monkeypatch.setattr(sys, "argv", ["-m"])
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "keras_elmo", "presets"])
+    with pytest.raises(SystemExit, match=r"Error: .*keras-elmo\[torch\]"):
+        requirements.prepare_backend()
+    monkeypatch.setattr(sys, "argv", ["mine.py"])
+    with pytest.raises(ImportError, match=r"keras-elmo\[torch\]"):
+        requirements.prepare_backend()

@@ -79,7 +79,7 @@ def _run(cell_clip, proj_clip):
         kernel, recurrent_kernel, *projection_kernel, bias = weights
         rows, units = c.shape
         # The forget gate's 1, once and for all steps.
-        forget = np.repeat(np.float32([0, 0, 1, 0]), units)
+        forget = np.repeat(np.array([0, 0, 1, 0], "float32"), units)
         gates_input = tf.matmul(x, kernel) + (bias + forget)
 
         def body(t, h, c, outputs):

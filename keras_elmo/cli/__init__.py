@@ -22,11 +22,20 @@ from keras_elmo.cli import (  # isort: skip
     published as published,
     serving as serving,
 )
-from keras_elmo.cli.shared import app
+from keras_elmo.cli.shared import app, print_versions
 
 
 @app.callback()
 def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            is_eager=True,
+            callback=print_versions,
+            help="Show the version, Keras' and the backend.",
+        ),
+    ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,

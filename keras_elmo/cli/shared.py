@@ -1,7 +1,6 @@
 """What every command shares: the app, options of one meaning, how results are shown."""
 
 import json
-import os
 import sys
 from typing import Annotated
 
@@ -28,25 +27,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 
 
 def log_backend():
-    """Chooses an installed backend where nothing was chosen, and says which it is."""
-    from keras_elmo import _requirements as requirements
+    """Says which backend runs, on stderr."""
+    print(_versions(), file=sys.stderr)
 
-    installed = requirements.installed_backends()
-    if (
-        "KERAS_BACKEND" not in os.environ
-        and requirements.chosen_backend() not in installed
-        and installed
-    ):
-        # This process is ours: unlike a library, a program may choose.
-        os.environ["KERAS_BACKEND"] = installed[0]
+
+def print_versions(asked: bool):
+    """`--version`: prints it and ends."""
+    if asked:
+        print(_versions())
+        raise typer.Exit()
+
+
+def _versions():
     import keras
 
     import keras_elmo
 
-    print(
+    return (
         f"keras_elmo {keras_elmo.__version__}, Keras {keras.version()} on "
-        f"{keras.backend.backend()}",
-        file=sys.stderr,
+        f"{keras.backend.backend()}"
     )
 
 

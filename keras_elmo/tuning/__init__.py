@@ -4,7 +4,7 @@ try:
     import keras_tuner as _keras_tuner
 except ImportError as error:
     raise ImportError(
-        "Tuning needs KerasTuner: pip install 'keras-elmo[tuner]'."
+        f"Tuning needs KerasTuner: pip install 'keras-elmo[tuner]'. ({error})"
     ) from error
 
 from keras_elmo.tuning.bilm_hypermodel import BiLMHyperModel as BiLMHyperModel
