@@ -30,7 +30,6 @@ class PackedLSTM:
     def __call__(self, inputs, counts, state):
         """See `keras_elmo.backend.packed_lstm`."""
         lstm, weights = self.lstm, self._weights()
-        run = _run(lstm.cell_clip, lstm.proj_clip)
         if state is None:
             h = np.zeros((1, lstm.output_dim), "float32")
             c = np.zeros((1, lstm.hidden_dim), "float32")
@@ -41,6 +40,7 @@ class PackedLSTM:
             x = inputs[piece.start : piece.start + piece.size]
             x = np.pad(x, ((0, piece.size - len(x)), (0, 0)))
             steps = piece.steps
+            run = _run(lstm.cell_clip, lstm.proj_clip, piece.rows, piece.size)
             # The array that XLA writes the steps to has a fixed length.
             y, h, c = run(
                 tf.constant(x),
@@ -71,13 +71,17 @@ def _with_rows(array, rows):
 
 
 @functools.cache
-def _run(cell_clip, proj_clip):
-    """The piece as a compiled function; clips are part of what is compiled."""
+def _run(cell_clip, proj_clip, rows, size):
+    """The piece as a compiled function; clips are part of what is compiled.
+
+    One for each shape: TensorFlow takes many shapes of one function for a mistake, and
+    warns.
+    """
 
     @tf.function(jit_compile=True, autograph=False, reduce_retracing=False)
     def run(x, h, c, offsets, steps, weights):
         kernel, recurrent_kernel, *projection_kernel, bias = weights
-        rows, units = c.shape
+        units = c.shape[1]
         # The forget gate's 1, once and for all steps.
         forget = np.repeat(np.array([0, 0, 1, 0], "float32"), units)
         gates_input = tf.matmul(x, kernel) + (bias + forget)

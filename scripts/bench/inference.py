@@ -178,15 +178,23 @@ def plot(found, path):
         len(sizes), 2, figsize=(10, 0.6 + 2.0 * len(sizes)), squeeze=False
     )
     for line, size in zip(axes, sizes, strict=True):
-        of_size = [row for row in rows if row["size"] == size][::-1]
+        of_size = [row for row in rows if row["size"] == size]
+        # The older programs on top, whichever ran first.
+        of_size.sort(key=lambda row: row["program"].startswith("keras_elmo"))
+        of_size.reverse()
         names = [row["program"] for row in of_size]
         colors = ["#1f6f8b" if n.startswith("keras_elmo") else "#b8b8b8" for n in names]
         for axis, (key, label) in zip(line, measures, strict=True):
             bars = axis.barh(names, [row[key] for row in of_size], color=colors)
             axis.bar_label(bars, fmt="{:,.0f}", padding=3, fontsize=8)
+            values = [row[key] for row in of_size]
+            if max(values) > 30 * min(values):
+                axis.set_xscale("log")
+                axis.set_xlim(left=min(values) / 3)
+                label += ", logarithmic"
             axis.set_title(f"{size}: {label}", fontsize=9, loc="left")
             axis.spines[["top", "right", "bottom"]].set_visible(False)
-            axis.set_xticks([])
+            axis.xaxis.set_visible(False)
             axis.margins(x=0.15)
             axis.tick_params(axis="y", length=0, labelsize=8)
         line[1].set_yticklabels([])
