@@ -15,7 +15,6 @@ from keras_elmo.evaluation.token_layers import MEAN
 SEEDS = (0, 1, 2)
 # Of the choice of examples where there is a limit: all seeds probe the same ones.
 LIMIT_SEED = 0
-# Static vectors of a context: the same for a word's every use but for the average.
 WORD2VEC_AVERAGE = "word2vec average"
 
 
@@ -37,6 +36,10 @@ def average_names(number: int) -> dict[str, int]:
         number: int, how many layers there are (L + 1).
     """
     return {f"layer {i} average": i for i in range(number)}
+
+
+# Of vectors that are the same for a word's every use, but for the average.
+STATIC_AVERAGES = (*average_names(1), WORD2VEC_AVERAGE)
 
 
 def run_seeds(

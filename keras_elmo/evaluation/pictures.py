@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from keras_elmo.evaluation.layer_runs import WORD2VEC_AVERAGE, average_names
+from keras_elmo.evaluation.layer_runs import STATIC_AVERAGES
 
 # Layers in shades of blue, sums of them in red, static vectors in grey.
 LAYER_COLORS = ("#a9c8d6", "#4f93b0", "#1f5a73", "#0c3445")
@@ -153,7 +153,7 @@ def draw_vectors(columns: dict[str, dict], names: list[str], path) -> None:
 
 
 def _color(name):
-    if name in (WORD2VEC_AVERAGE, next(iter(average_names(1)))):
+    if name in STATIC_AVERAGES:
         return STATIC_COLOR
     if name.startswith("layer "):
         return LAYER_COLORS[min(int(name.split()[1]), 3)]

@@ -15,6 +15,7 @@ import numpy as np
 
 import keras_elmo
 from keras_elmo.evaluation import LinearProbe, ProbeExamples
+from keras_elmo.evaluation.cosines import unit
 from keras_elmo.inference import DTYPES
 from keras_elmo.tasks.kinds import TASKS
 from keras_elmo.tasks.settings import TaskSettings
@@ -57,8 +58,7 @@ def main():
     print("|---|---|---|---|---|")
     for dtype in DTYPES:
         rounded = vectors("test", dtype)
-        length = np.linalg.norm(exact, axis=-1) * np.linalg.norm(rounded, axis=-1)
-        cosines = ((exact * rounded).sum(axis=-1) / length)[:, 1:]
+        cosines = np.sum(unit(exact) * unit(rounded), axis=-1)[:, 1:]
         found = probe.score(ProbeExamples(rounded, targets["test"]))
         print(
             f"| {dtype} | {cosines.min():.6f} | {cosines.mean():.6f} "
