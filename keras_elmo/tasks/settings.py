@@ -31,7 +31,8 @@ class TaskSettings:
             column of other files, from 0 or from the last, -1 (token classifier).
         encoding: str, of the files of labelled texts.
         epochs: int at most.
-        patience: int, epochs without a better score before training ends.
+        patience: int, epochs without a better score before training ends; counted from
+            the first score above 0.
         batch_size: int, examples.
         learning_rate: float of Adam, or None for 0.001, fine-tuning 0.0003.
         clip_norm: float, the gradient's global norm at most.

@@ -159,7 +159,8 @@ class Fitting:
             if not best or scores[metric] > best[metric]:
                 best = {**scores, "epoch": epoch}
                 kept = self.trained.get_weights()
-            elif epoch - best["epoch"] >= settings.patience:
+            # A span score stays 0 while all is tagged "O": no sign that training is over.
+            elif best[metric] > 0 and epoch - best["epoch"] >= settings.patience:
                 break
         self.trained.set_weights(kept)
         if self.trained is not self.model:
