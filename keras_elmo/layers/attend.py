@@ -55,4 +55,5 @@ def masked_softmax(scores, mask):
     # By hand: Keras warns of a softmax over an axis of one, a text of one token.
     scores = scores + (1.0 - real) * NEVER
     scores = ops.exp(scores - ops.max(scores, axis=-1, keepdims=True)) * real
-    return scores / ops.maximum(ops.sum(scores, axis=-1, keepdims=True), 1e-30)
+    # A row without a real token has 0 here. Its square is in the gradient: no less.
+    return scores / ops.maximum(ops.sum(scores, axis=-1, keepdims=True), 1e-6)

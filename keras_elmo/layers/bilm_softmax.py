@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_elmo import checks
+from keras_elmo import backend, checks
 
 
 @keras.saving.register_keras_serializable(package="keras_elmo")
@@ -59,7 +59,8 @@ class BiLMSoftmax(keras.layers.Layer):
     def logits(self, hidden, table=None):
         """Scores of every word: float32, (..., V)."""
         kernel = table if self.tied else self.kernel
-        scores = ops.matmul(hidden, ops.transpose(ops.convert_to_tensor(kernel)))
+        kernel = ops.transpose(ops.convert_to_tensor(kernel))
+        scores = backend.product(hidden, kernel)
         return ops.cast(scores, "float32") + ops.cast(self.bias, "float32")
 
     def compute_mask(self, hidden, mask=None):

@@ -79,7 +79,7 @@ class SampledSoftmax(keras.layers.Layer):
         biases = ops.cast(backend.take_rows(bias, ids), "float32")
         true = ops.sum(ops.cast(hidden * rows[:number], "float32"), axis=-1)
         true = true + biases[:number] - _log(ops.reshape(true_expected_count, (-1,)))
-        sampled = ops.matmul(hidden, ops.transpose(rows[number:]))
+        sampled = backend.product(hidden, ops.transpose(rows[number:]))
         sampled = ops.cast(sampled, "float32")
         sampled = sampled + (biases[number:] - _log(sampled_expected_count))
         if self.remove_accidental_hits:

@@ -1,5 +1,6 @@
 """The layers between texts against loops over their formulas."""
 
+import keras
 import numpy as np
 import pytest
 
@@ -118,3 +119,32 @@ def test_padding_never_wins():
 )
 def test_layer_contract(cls, arguments, inputs, mask, shape, weights):
     check_layer(cls, arguments, inputs, shape, weights, call_kwargs={"mask": mask})
+
+
+@pytest.mark.parametrize("kind", ["attend", "bidirectional", "pool"])
+def test_a_text_without_tokens_changes_no_gradient(kind):
+    def trained(texts, questions, targets):
+        """The weights behind one step of SGD."""
+        keras.utils.set_random_seed(0)
+        text, question = keras.Input((None,), dtype="int32"), keras.Input((None,))
+        vectors = keras.layers.Embedding(9, 4, mask_zero=True)
+        x, y = vectors(text), vectors(question)
+        if kind == "attend":
+            x = PoolTokens(["mean"])(Attend()([x, y]))
+        elif kind == "bidirectional":
+            x = PoolTokens(["mean"])(BidirectionalAttention()([x, y]))
+        else:
+            x = keras.layers.Add()([PoolTokens(["attention"])(z) for z in (x, y)])
+        model = keras.Model([text, question], keras.layers.Dense(1)(x))
+        model.compile(keras.optimizers.SGD(0.1), keras.losses.MeanSquaredError("sum"))
+        model.train_on_batch([texts, questions], targets)
+        return model.get_weights()
+
+    texts = np.array([[1, 2, 3], [4, 5, 0]], "int32")
+    questions = np.array([[6, 7], [8, 0]], "int32")
+    targets = np.array([[1.0], [-1.0]], "float32")
+    expected = trained(texts, questions, targets)
+    # Its score is the bias, 0, which is its target: it has no loss.
+    padded = (np.pad(x, ((0, 1), (0, 0))) for x in (texts, questions, targets))
+    for after, before in zip(trained(*padded), expected, strict=True):
+        np.testing.assert_allclose(after, before, atol=1e-6)
