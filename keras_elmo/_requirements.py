@@ -8,6 +8,8 @@ from pathlib import Path
 
 # Backend -> the extra that installs it, in the order they are offered.
 BACKENDS = ("tensorflow", "jax", "torch")
+# What Keras knows besides, for models that are not trained.
+OTHER_BACKENDS = ("numpy", "openvino")
 
 
 def installed_backends():
@@ -24,6 +26,12 @@ def chosen_backend():
         return config.get("backend") or "tensorflow"
     except (OSError, ValueError, AttributeError):
         return "tensorflow"
+
+
+def _chosen_by():
+    if os.environ.get("KERAS_BACKEND"):
+        return "the environment variable KERAS_BACKEND"
+    return f"`{keras_home() / 'keras.json'}`"
 
 
 def keras_home():
@@ -44,7 +52,7 @@ def prepare_backend():
             os.environ["KERAS_BACKEND"] = installed[0]
     try:
         require_backend()
-    except ImportError as error:
+    except (ImportError, ValueError) as error:
         if is_command and "--debug" not in sys.argv[1:]:
             sys.exit(f"Error: {error}")
         raise
@@ -59,8 +67,18 @@ def is_command_line():
 
 
 def require_backend():
-    """ImportError when the backend Keras is going to load is not installed."""
+    """Raises where Keras is not going to find its backend.
+
+    Raises:
+        ImportError: when it is not installed.
+        ValueError: when there is no backend of that name.
+    """
     chosen = chosen_backend()
+    if chosen not in BACKENDS + OTHER_BACKENDS:
+        raise ValueError(
+            f"Keras' backend must be one of {', '.join(BACKENDS)}. Received: "
+            f"{chosen!r}, from {_chosen_by()}."
+        )
     if chosen not in BACKENDS or _is_installed(chosen):
         return
     installed = installed_backends()

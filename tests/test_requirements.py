@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 
 import pytest
@@ -69,3 +70,34 @@ def test_the_command_line_tells_a_wrong_backend_in_a_line(installed, monkeypatch
     monkeypatch.setattr(sys, "argv", ["mine.py"])
     with pytest.raises(ImportError, match=r"keras-elmo\[torch\]"):
         requirements.prepare_backend()
+
+
+def test_an_unknown_backend_is_told_with_the_choices(installed, monkeypatch, tmp_path):
+    installed("jax")
+    (tmp_path / "keras.json").write_text('{"backend": "theano"}')
+    with pytest.raises(ValueError, match=r"tensorflow, jax, torch.*'theano'.*\.json"):
+        requirements.require_backend()
+    monkeypatch.setenv("KERAS_BACKEND", "Torch")
+    with pytest.raises(ValueError, match="'Torch', from .* KERAS_BACKEND"):
+        requirements.require_backend()
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    "arguments", [["-m", "keras_elmo", "--help"], ["-c", "import keras_elmo"]]
+)
+def test_an_unknown_backend_in_a_process_of_its_own(arguments):
+    ended = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "KERAS_BACKEND": "foo"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert ended.returncode == 1
+    told = ended.stderr.strip().splitlines()
+    assert "must be one of tensorflow, jax, torch. Received: 'foo'" in told[-1]
+    if "-m" in arguments:
+        assert len(told) == 1 and told[0].startswith("Error: ")
+    else:
+        assert told[-1].startswith("ValueError: ")
