@@ -102,22 +102,27 @@ class Inference:
         ids = _pad_rows(ids, _token_rows(number))
         return _float32(self._token_model.predict_on_batch(ids))[:number]
 
-    def contextual_vectors(self, vectors, sentences, dtype="float32"):
+    def contextual_vectors(
+        self, vectors, sentences, dtype="float32", keep_boundaries=None
+    ):
         """Every layer's vectors of a batch of sentences.
 
         Args:
             vectors: float32, (tokens + 2, P) of `token_vectors`.
             sentences: list of int arrays, each sentence's rows of `vectors`.
             dtype: what the LSTMs' matrices are rounded to, one of `DTYPES`.
+            keep_boundaries: bool, whether to give the sentence markers' vectors too, or
+                None for what the backbone does.
 
         Returns:
-            iterator of float32, each (L + 1, time, 2 P), with the sentence markers'
-            vectors only where the backbone keeps boundaries.
+            iterator of float32, each (L + 1, time, 2 P).
 
         Raises:
             ValueError: when `dtype` is another than float32 and the backbone's encoder
                 has no fast path.
         """
+        if keep_boundaries is None:
+            keep_boundaries = self.keep_boundaries
         if not PackedContext.fits(self._encoder):
             if dtype != "float32":
                 raise ValueError(
@@ -125,20 +130,20 @@ class Inference:
                     f"that computes in {self._encoder.compute_dtype} on "
                     f"{keras.backend.backend()}. Received: dtype={dtype!r}."
                 )
-            return self._general_contextual_vectors(vectors, sentences)
+            return self._general_contextual_vectors(vectors, sentences, keep_boundaries)
         if dtype not in self._packed:
             self._packed[dtype] = PackedContext(self._encoder, dtype)
-        return self._packed[dtype](vectors, sentences, self.keep_boundaries)
+        return self._packed[dtype](vectors, sentences, keep_boundaries)
 
-    def _general_contextual_vectors(self, vectors, sentences):
+    def _general_contextual_vectors(self, vectors, sentences, keep_boundaries):
         """The same by the encoder as it is, over padded batches."""
         for start in range(0, len(sentences), GENERAL_BATCH):
             batch = sentences[start : start + GENERAL_BATCH]
-            yield from self._padded_batch(vectors, batch)
+            yield from self._padded_batch(vectors, batch, keep_boundaries)
 
-    def _padded_batch(self, vectors, sentences):
+    def _padded_batch(self, vectors, sentences, keep_boundaries):
         lengths = np.array([len(sentence) for sentence in sentences])
-        if not self.keep_boundaries and not lengths.any():
+        if not keep_boundaries and not lengths.any():
             empty = np.zeros((self.num_outputs, 0, 2 * vectors.shape[1]), "float32")
             return [empty] * len(sentences)
         time = _time_bucket(lengths.max() + 2)
@@ -152,7 +157,7 @@ class Inference:
             mask[row, : len(sentence) + 2] = True
         layers = self._context_model.predict_on_batch([vectors[rows], mask])
         layers = keras.tree.flatten(layers)  # Keras unwraps a list of one
-        edge = 0 if self.keep_boundaries else 1
+        edge = 0 if keep_boundaries else 1
         return [
             np.stack([_float32(layer[row, edge : n + 2 - edge]) for layer in layers])
             for row, n in enumerate(lengths)

@@ -133,20 +133,26 @@ def projected_lstm(
     )
 
 
-def product(x, kernel):
-    """`keras.ops.matmul` with a kernel of two dimensions.
+def product(x, kernel, bias=None):
+    """`keras.ops.matmul` with a kernel of two dimensions, plus a bias.
 
     On torch it is oneDNN's: on processors that are not Intel's, twice as fast as the
-    library that PyTorch asks otherwise.
+    library that PyTorch asks otherwise, and without a gradient it adds the bias in the
+    same pass.
 
     Args:
         x: float, (..., inputs).
         kernel: float, (inputs, outputs).
+        bias: float, (outputs,), or None.
     """
     if keras.backend.backend() == "torch" and not _is_portable.get():
         module = importlib.import_module("keras_elmo.backend.torch")
-        return module.product(*map(ops.convert_to_tensor, (x, kernel)))
-    return ops.matmul(x, kernel)
+        tensors = [ops.convert_to_tensor(tensor) for tensor in (x, kernel)]
+        if bias is not None:
+            tensors.append(ops.convert_to_tensor(bias))
+        return module.product(*tensors)
+    result = ops.matmul(x, kernel)
+    return result if bias is None else result + bias
 
 
 def max_over(x, axis):

@@ -21,13 +21,17 @@ def max_over(x, axis):
     return torch.amax(x, dim=axis)
 
 
-def product(x, kernel):
+def product(x, kernel, bias=None):
     """See `keras_elmo.backend`."""
     if torch.compiler.is_compiling():
-        return torch.matmul(x, kernel)
-    if torch.is_grad_enabled() and (x.requires_grad or kernel.requires_grad):
-        return _Product.apply(x, kernel)
-    return matrix_product(x, kernel)
+        result = torch.matmul(x, kernel)
+    elif torch.is_grad_enabled() and any(
+        tensor is not None and tensor.requires_grad for tensor in (x, kernel, bias)
+    ):
+        result = _Product.apply(x, kernel)
+    else:
+        return matrix_product(x, kernel, bias)
+    return result if bias is None else result + bias
 
 
 class _Product(torch.autograd.Function):

@@ -13,15 +13,16 @@ FEWEST_ROWS = 4
 INT8_BLOCK = 32
 
 
-def matrix_product(x, kernel):
-    """`torch.matmul(x, kernel)`, by oneDNN where that can be.
+def matrix_product(x, kernel, bias=None):
+    """`torch.matmul(x, kernel)`, plus a bias, by oneDNN where that can be.
 
     On processors that are not Intel's it is up to twice as fast as the library that
-    `torch.matmul` asks. Neither of the two may need a gradient.
+    `torch.matmul` asks. None of the tensors may need a gradient.
 
     Args:
         x: float, (..., inputs).
         kernel: float, (inputs, outputs).
+        bias: float, (outputs,), or None.
     """
     if (
         x.numel() < max(1, FEWEST_ROWS * x.shape[-1])
@@ -29,10 +30,12 @@ def matrix_product(x, kernel):
         or kernel.device.type != "cpu"
         or x.dtype != torch.float32
         or kernel.dtype != torch.float32
+        or (bias is not None and bias.dtype != torch.float32)
         or not torch.backends.mkldnn.is_available()
     ):
-        return torch.matmul(x, kernel)
-    return torch.ops.mkldnn._linear_pointwise(x, kernel.t(), None, "none", [], "")
+        result = torch.matmul(x, kernel)
+        return result if bias is None else result + bias
+    return torch.ops.mkldnn._linear_pointwise(x, kernel.t(), bias, "none", [], "")
 
 
 def packed_product(

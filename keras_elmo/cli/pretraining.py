@@ -135,7 +135,7 @@ def evaluate(
     model: Model,
     batch_size: Annotated[
         int, typer.Option(min=1, help="Sentences run together.")
-    ] = 32,
+    ] = 128,
     tokenizer: Annotated[
         str, typer.Option(help="whitespace or unicode.")
     ] = "whitespace",

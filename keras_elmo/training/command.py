@@ -10,7 +10,7 @@ from keras_elmo.lines import read_sentences
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.text.tokenizers import get_tokenizer
 from keras_elmo.training.held_out import read_held_out
-from keras_elmo.training.perplexity import perplexity
+from keras_elmo.training.perplexity import BATCH_SIZE, perplexity
 from keras_elmo.training.pretrain import pretrain as run_pretrain
 from keras_elmo.training.recipes import settings_of
 from keras_elmo.training.run_directory import PRESET, last_row
@@ -63,7 +63,7 @@ def evaluate(
     files: Sequence[str | PathLike],
     preset: str | PathLike,
     *,
-    batch_size: int = 32,
+    batch_size: int = BATCH_SIZE,
     tokenizer: str = "whitespace",
 ) -> dict:
     """Perplexities of text files.

@@ -1,5 +1,6 @@
 """Perplexities that count every token once, with the full softmax."""
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -8,14 +9,24 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from keras import ops
 
-from keras_elmo.data.sentence_batches import SentenceBatches
+from keras_elmo import backend, checks
+from keras_elmo.inference import Inference
 from keras_elmo.layers.carried_state import DIRECTIONS
 from keras_elmo.models.elmo_bilm import ElmoBiLM
-from keras_elmo.text.characters import check_sentences
+from keras_elmo.shrinking_batches import ShrinkingBatches
+from keras_elmo.text.characters import (
+    BEGIN_SENTENCE,
+    END_SENTENCE,
+    check_sentences,
+    distinct_tokens,
+)
 from keras_elmo.text.vocabulary import Vocabulary
 
 # Sentences that are sorted by length together.
 WINDOW = 4096
+# Sentences, and words, that are run together at most.
+BATCH_SIZE = 128
+MAX_TOKENS = 8192
 # Positions scored together, and words they are scored against: 16 MB of scores.
 # Measured for 800,000 words of size 512: the fastest on two cores.
 POSITIONS = 1024
@@ -28,7 +39,7 @@ def perplexity(
     model: ElmoBiLM,
     sentences: Iterable[Sequence[str]],
     vocabulary: Vocabulary,
-    batch_size: int = 32,
+    batch_size: int = BATCH_SIZE,
 ) -> dict:
     """Perplexity of held-out sentences, each read on its own.
 
@@ -37,7 +48,7 @@ def perplexity(
         sentences: iterable of token sequences; no more than a window of them is held.
             Words that the vocabulary lacks count as `<UNK>`.
         vocabulary: `Vocabulary` of the model's targets.
-        batch_size: int, sentences a batch.
+        batch_size: int, sentences run together. Changes no result.
 
     Returns:
         dict: floats "forward_perplexity", "backward_perplexity" and "perplexity" (exp
@@ -53,13 +64,32 @@ def perplexity(
             f"`vocabulary` must have one word a row of the model's softmax "
             f"(={model.vocabulary_size}). Received: {len(vocabulary)} words."
         )
-    sentences = check_sentences(sentences)
+    checked = check_sentences(sentences)
+    batch_size = checks.positive_int("batch_size", batch_size)
+    return _perplexity(model, _sentence_tops(model, checked, vocabulary, batch_size))
 
-    def batches():
-        while window := list(itertools.islice(sentences, WINDOW)):
-            yield from SentenceBatches(window, model.backbone, vocabulary, batch_size)
 
-    return perplexity_of_batches(model, batches())
+def _sentence_tops(model, sentences, vocabulary, batch_size):
+    """Each sentence's top layers, and what they predict: its words and a marker.
+
+    By the fast path of `embed`, without padding; each distinct token of a window is
+    embedded once.
+    """
+    inference = Inference.of(model.backbone)
+    dim = model.backbone.projection_dim
+    run = functools.partial(inference.contextual_vectors, keep_boundaries=True)
+    batches = ShrinkingBatches(run, batch_size, MAX_TOKENS)
+    while window := list(itertools.islice(sentences, WINDOW)):
+        tokens, rows = distinct_tokens(window)
+        vectors = inference.token_vectors(tokens)
+        # The markers stand behind the tokens, as in `vectors`.
+        ids = vocabulary.ids([*tokens, BEGIN_SENTENCE, END_SENTENCE]) - 1
+        for number, layers in batches.run(vectors, rows):
+            words, top = ids[rows[number]], layers[-1]
+            yield {
+                "forward": (top[:-1, :dim], np.append(words, ids[-1])),
+                "backward": (top[1:, dim:], np.insert(words, 0, ids[-2])),
+            }
 
 
 def perplexity_of_batches(model: ElmoBiLM, batches: Iterable[tuple]) -> dict:
@@ -76,12 +106,25 @@ def perplexity_of_batches(model: ElmoBiLM, batches: Iterable[tuple]) -> dict:
     Raises:
         ValueError: when the batches hold no target.
     """
+
+    def tops():
+        for x, y, weight in batches:
+            hidden = model.predict_on_batch(x)
+            real = {direction: weight[direction] > 0 for direction in DIRECTIONS}
+            yield {
+                direction: (np.asarray(hidden[direction])[at], y[direction][at])
+                for direction, at in real.items()
+            }
+
+    return _perplexity(model, tops())
+
+
+def _perplexity(model, tops):
+    """Perplexity from both directions' top layers, (n, P), and targets, (n,)."""
     totals = {direction: _Total(model) for direction in DIRECTIONS}
-    for x, y, weight in batches:
-        hidden = model.predict_on_batch(x)
+    for top in tops:
         for direction, total in totals.items():
-            real = weight[direction] > 0
-            total.add(np.asarray(hidden[direction])[real], y[direction][real])
+            total.add(*top[direction])
     tokens = totals["forward"].count
     if tokens == 0:
         raise ValueError("`sentences` must hold at least one sentence. Received: none.")
@@ -158,7 +201,7 @@ def _nll(model, hidden, targets):
         # Not kernel[start:stop], which JAX would compile anew for each `start`.
         rows = ops.cast(ops.slice(kernel, (start, 0), (size, dim)), "float32")
         shift = ops.cast(ops.slice(bias, (start,), (size,)), "float32")
-        scores = ops.matmul(hidden, ops.transpose(rows)) + shift
+        scores = backend.product(hidden, ops.transpose(rows), shift)
         block = ops.convert_to_numpy(ops.logsumexp(scores, axis=-1))
         with np.errstate(invalid="ignore"):  # NaN stays NaN, without a warning
             normalizer = np.logaddexp(normalizer, block.astype("float64"))

@@ -21,6 +21,20 @@ def test_it_is_the_matrix_product(shape):
         )
 
 
+@pytest.mark.parametrize("shape", [(5, 7), (2, 3, 7), (0, 7), (1, 7)])
+def test_a_bias_is_added(shape):
+    x = rng.normal(size=shape).astype("float32")
+    kernel = rng.normal(size=(7, 4)).astype("float32")
+    bias = rng.normal(size=4).astype("float32")
+    # Of rows that lie side by side, as the words of a softmax do.
+    rows = keras.ops.transpose(keras.ops.convert_to_tensor(kernel.T.copy()))
+    for term in (keras.ops.convert_to_tensor(bias), keras.Variable(bias)):
+        actual = backend.product(keras.ops.convert_to_tensor(x), rows, term)
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(actual), x @ kernel + bias, atol=2e-6
+        )
+
+
 def test_without_a_gradient_it_is_the_same():
     if keras.backend.backend() != "torch":
         pytest.skip("only PyTorch has another path without a gradient")
@@ -30,7 +44,26 @@ def test_without_a_gradient_it_is_the_same():
     for x in (torch.ones(3, 7), torch.ones(2, 3, 7), torch.ones(0, 7)):
         with torch.no_grad():
             actual = backend.product(x, kernel)
+            biased = backend.product(x, kernel, kernel[0])
         torch.testing.assert_close(actual, x @ kernel)
+        torch.testing.assert_close(biased, x @ kernel + kernel[0])
     with torch.no_grad():
         x = torch.ones(3, 7, dtype=torch.bfloat16)
         assert backend.product(x, kernel.bfloat16()).dtype == torch.bfloat16
+
+
+def test_the_gradient_of_a_product_with_a_bias():
+    if keras.backend.backend() != "torch":
+        pytest.skip("only PyTorch has a gradient of its own")
+    import torch
+
+    x, kernel = torch.randn(2, 5, 7), torch.randn(7, 4)
+    for needs in ((0,), (1,), (2,), (0, 1, 2)):
+        found = []
+        for function in (backend.product, lambda x, k, b: torch.matmul(x, k) + b):
+            tensors = [x.clone(), kernel.clone(), kernel[0].clone()]
+            for i in needs:
+                tensors[i].requires_grad_()
+            function(*tensors).square().sum().backward()
+            found.append([tensors[i].grad for i in needs])
+        torch.testing.assert_close(*found)

@@ -6,9 +6,9 @@ import pytest
 from keras import ops
 
 import keras_elmo
-from keras_elmo.data.sentence_batches import SentenceBatches
 from keras_elmo.training import perplexity
 from tests.models_for_tests import character_backbone, word_backbone
+from tests.sentence_batches import SentenceBatches
 
 WORDS = ["the", "bank", "river", "is", "near", "open", ".", "!"]
 SENTENCES = [

@@ -9,9 +9,11 @@ import pytest
 from keras import ops
 
 import keras_elmo
-from keras_elmo.data.sentence_batches import SentenceBatches
+from keras_elmo import backend
+from keras_elmo.inference import Inference
 from keras_elmo.training import perplexity, unigram_perplexity
 from tests.models_for_tests import character_backbone, word_backbone
+from tests.sentence_batches import SentenceBatches
 
 # `keras_elmo.training.perplexity` is the function.
 module = importlib.import_module("keras_elmo.training.perplexity")
@@ -128,6 +130,29 @@ def test_tokens_by_hand(small):
 
 
 @pytest.mark.once
+def test_odds_that_ignore_the_sentence_by_hand(small):
+    model, vocabulary = small, vocabulary_of(SMALL)
+    odds = np.arange(1, SMALL + 1) / 45
+    model.softmax.kernel.assign(np.zeros((SMALL, 4), "float32"))
+    model.softmax.bias.assign(np.log(odds).astype("float32"))
+    found = perplexity(model, [["the", "unseen"], []], vocabulary)
+    # Rows: <S> </S> <UNK> the. Forward "the <UNK> </S>" and "</S>"; backward
+    # "<UNK> the <S>" and "<S>".
+    nats = -np.log(odds)
+    forward = (nats[3] + nats[2] + 2 * nats[1]) / 4
+    backward = (nats[3] + nats[2] + 2 * nats[0]) / 4
+    assert found == pytest.approx(
+        {
+            "forward_perplexity": np.exp(forward),
+            "backward_perplexity": np.exp(backward),
+            "perplexity": np.exp(0.5 * (forward + backward)),
+            "tokens": 4,
+        },
+        rel=1e-5,
+    )
+
+
+@pytest.mark.once
 def test_batches_and_windows_change_no_perplexity(small, monkeypatch):
     model, vocabulary = small, vocabulary_of(SMALL)
     expected = perplexity(model, SENTENCES, vocabulary)
@@ -156,13 +181,14 @@ def test_text_is_read_window_by_window(small, monkeypatch):
             taken += 1
             yield sentence
 
-    predict = model.predict_on_batch
+    inference = Inference.of(model.backbone)
+    embed = inference.token_vectors
 
-    def spy(x):
+    def spy(tokens):
         scored.append(taken)
-        return predict(x)
+        return embed(tokens)
 
-    monkeypatch.setattr(model, "predict_on_batch", spy)
+    monkeypatch.setattr(inference, "token_vectors", spy)
     perplexity(model, sentences(), vocabulary)
     assert scored == [2, 4, 5]
 
@@ -171,14 +197,14 @@ def test_text_is_read_window_by_window(small, monkeypatch):
 def test_a_large_vocabulary_needs_no_scores_of_all_its_words(models, monkeypatch):
     """NumPy's memory, and the sizes of all that is multiplied."""
     model, vocabulary = models[LARGE], vocabulary_of(LARGE)
-    multiply, sizes = ops.matmul, []
+    multiply, sizes = backend.product, []
 
-    def spy(a, b):
-        scores = multiply(a, b)
+    def spy(*tensors):
+        scores = multiply(*tensors)
         sizes.append(math.prod(scores.shape))
         return scores
 
-    monkeypatch.setattr(module.ops, "matmul", spy)
+    monkeypatch.setattr(module.backend, "product", spy)
     tracemalloc.start()
     perplexity(model, [["the", "river"] * 15] * 40, vocabulary)
     peak = tracemalloc.get_traced_memory()[1]
