@@ -10,8 +10,9 @@ def list_presets() -> list[dict]:
 
     Returns:
         list of dicts: "name", "description", "languages", "network" (cells and vector
-        of a direction, or None), "download" (bytes, or None where not known),
-        "on_this_machine", "licence" (of the weights, None where not stated).
+        of a direction, or None), "bytes" (of its files: to be fetched, or as they
+        ship; None where not known), "on_this_machine", "licence" (of the weights, None
+        where not stated).
     """
     models = published_models().values()
     return [_builtin(name) for name in builtin_presets()] + [_row(m) for m in models]
@@ -58,12 +59,13 @@ def describe_preset(name: str) -> dict:
 
 
 def _builtin(name):
+    files = (path for path in resolve(name).rglob("*") if path.is_file())
     return {
         "name": name,
         "description": "(ships with the package)",
         "languages": None,
         "network": None,
-        "download": 0,
+        "bytes": sum(path.stat().st_size for path in files),
         "on_this_machine": True,
         "licence": None,
     }
@@ -76,7 +78,7 @@ def _row(model):
         "description": model.description,
         "languages": list(model.languages),
         "network": f"{cells}/{size}" if cells and size else None,
-        "download": model.download_size,
+        "bytes": model.download_size,
         "on_this_machine": is_preset(cached_preset(model.name)),
         "licence": model.licence,
     }

@@ -15,7 +15,7 @@ import pytest
 
 import keras_elmo
 from keras_elmo import downloads, published
-from keras_elmo.preset_sources import builtin_presets
+from keras_elmo.preset_sources import builtin_presets, resolve
 from keras_elmo.published import cached_preset
 from tests.helpers import CHECKOUT
 from tests.reference.published import random_weights, write_hdf5
@@ -306,16 +306,31 @@ def test_presets_lists_them(run, web):
         "description": "A small one",
         "languages": ["en"],
         "network": "8/4",
-        "download": None,
+        "bytes": None,
         "on_this_machine": False,
         "licence": None,
     }
     load("small_en")
     code, out, _ = run("presets")
     assert code == 0
-    line = next(line for line in out.splitlines() if "small_en" in line)
-    cells = [cell.strip() for cell in line.strip("│").split("│")]
-    assert cells == ["small_en", "A small one", "8/4", "-", "yes"]
+    assert cells(out, "small_en") == ["small_en", "A small one", "8/4", "-", "yes"]
+
+
+def test_presets_that_ship_are_as_large_as_their_files(run, web):
+    (name, *_) = builtin_presets()
+    folder = resolve(name)
+    size = sum((folder / path).stat().st_size for path in everything(folder))
+    assert size > 2**20
+    code, out, _ = run("presets")
+    assert code == 0 and cells(out, name)[3] == f"{size:,}"
+    code, out, _ = run("presets", name, "--json")
+    assert code == 0 and json.loads(out)["bytes"] == size
+
+
+def cells(table, name):
+    """Those of a preset's row."""
+    line = next(line for line in table.splitlines() if name in line)
+    return [cell.strip() for cell in line.strip("│").split("│")]
 
 
 def test_presets_tells_all_of_one(run, web):

@@ -35,7 +35,7 @@ def presets(
         return
     # What fits into a terminal; the rest stands in `presets NAME`.
     table = Table("name", "trained on", "network", "bytes", "here")
-    columns = ("name", "description", "network", "download", "on_this_machine")
+    columns = ("name", "description", "network", "bytes", "on_this_machine")
     for row in rows:
         table.add_row(*(readable(row[column]) for column in columns))
     Console().print(table)
