@@ -1,16 +1,17 @@
 """Writes biLMs in bilm-tf's forms, and has the older programs read and run them.
 
     python scripts/check_written_files.py --rivals allennlp=/path/to/its/python \
-        simple_elmo=/path/to/its/python [--models elmo_tiny_en ...]
+        flair=/path/to/its/python simple_elmo=/path/to/its/python \
+        [--models elmo_tiny_en ...]
 
 `keras-elmo convert --to bilm_hdf5` and `--to bilm_tf1` write biLMs of many options with
-random weights, and the presets that are named. AllenNLP (2.10.1) and simple_elmo
-(0.9.2, which has bilm-tf's code, reading words and training included) each embed the
-same sentences in a process of their own; all layers are compared with
-`keras_elmo.embed`. Where `convert` says that AllenNLP does not read a model, it must
-refuse it. Of the checkpoints, bilm-tf's perplexity of a sentence is compared, and its
-training goes on for a few steps from there; the result is read back. flair's ELMo
-embeddings are AllenNLP's class. The exit status is 1 where anything differs.
+random weights, and the presets that are named. AllenNLP (2.10.1), flair (0.15.1, which
+reads by AllenNLP 0.9.0) and simple_elmo (0.9.2, which has bilm-tf's code, reading words
+and training included) each embed the same sentences in a process of their own; all
+layers are compared with `keras_elmo.embed`. Where `convert` says that a program does
+not read a model, it must refuse it. Of the checkpoints, bilm-tf's perplexity of a
+sentence is compared, and its training goes on for a few steps from there; the result is
+read back. The exit status is 1 where anything differs.
 
 The programs carry their states from batch to batch: a model embeds one batch here.
 """
@@ -18,6 +19,7 @@ The programs carry their states from batch to batch: a model embeds one batch he
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,7 @@ from keras_elmo.checkpoints.convert import convert
 from keras_elmo.training.perplexity import perplexity
 
 HERE = Path(__file__).resolve().parent
-RIVALS = ("allennlp", "simple_elmo")
+RIVALS = ("allennlp", "flair", "simple_elmo")
 # Those of the golden files: the programs differ among themselves by 1.4e-6 there.
 ATOL, RTOL = 5e-6, 1e-5
 SENTENCES = [
@@ -123,13 +125,15 @@ def run(program, python, sentences, folders):
 def check_layers(name, program, preset, folder, remarks):
     """One line of the report, and whether it is as it should be."""
     result = json.loads((folder / f"{program}.json").read_text("utf-8"))
-    refused = program == "allennlp" and "AllenNLP" in remarks
+    refused = bool(re.search(rf"{program}.*do(es)? not read", remarks, re.IGNORECASE))
     if "error" in result or refused:
         told = result.get("error", "reads it")[:110]
         return f"{name}: {program}: {told}", refused and "error" in result
     backbone = keras_elmo.ElmoBackbone.from_preset(preset)
     ours = keras_elmo.embed(SENTENCES, backbone, layers="all")
-    mean = keras_elmo.embed(SENTENCES, backbone, layers="mean")
+    if program == "flair" and backbone.num_layers > 2:
+        ours = ours[:, :3]
+    mean = ours.mean(axis=1)
     worst, close = 0.0, True
     with np.load(folder / f"{program}.npz") as theirs:
         for key in theirs.files:

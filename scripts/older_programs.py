@@ -11,6 +11,7 @@ imported here. The results lie beside the files that they come of:
 import importlib
 import json
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ TRAINING_STEPS = 3
 
 
 def allennlp(folder, sentences):
-    """AllenNLP's biLM, and its `Elmo`; flair reads by the same class."""
+    """AllenNLP's biLM, and its `Elmo`."""
     torch = importlib.import_module("torch")
     module = importlib.import_module("allennlp.modules.elmo")
     files = str(folder / "options.json"), str(folder / "model.hdf5")
@@ -34,6 +35,36 @@ def allennlp(folder, sentences):
         # Without the markers, which the biLM keeps.
         found[str(row)] = layers[row, :, 1 : len(sentence) + 1].numpy()
         found[f"mean {row}"] = mean[row, : len(sentence)].numpy()
+    return found
+
+
+def flair(folder, sentences):
+    """flair's `ELMoEmbeddings`, which reads by AllenNLP 0.9 and knows three layers."""
+    # The package of AllenNLP's commands imports all of it, a web server included, and
+    # needs spaCy 2; the one command that flair uses does not.
+    program = importlib.import_module("allennlp")
+    commands = types.ModuleType("allennlp.commands")
+    commands.__path__ = [str(Path(program.__path__[0], "commands"))]
+    program.commands = sys.modules.setdefault(commands.__name__, commands)
+    importlib.import_module("allennlp.commands.elmo")
+    embeddings = importlib.import_module("flair.embeddings")
+    data = importlib.import_module("flair.data")
+    files = {
+        "options_file": str(folder / "options.json"),
+        "weight_file": str(folder / "model.hdf5"),
+    }
+    found = {}
+    for mode, form in (("all", "{}"), ("average", "mean {}")):
+        elmo = embeddings.ELMoEmbeddings(embedding_mode=mode, **files)
+        # It embeds a word when it is made, and its states are those behind it.
+        elmo.ee.elmo_bilm._elmo_lstm._states = None
+        texts = [data.Sentence(s, use_tokenizer=False) for s in sentences]
+        elmo.embed(texts)
+        for row, text in enumerate(texts):
+            vectors = np.stack([token.get_embedding().cpu().numpy() for token in text])
+            if mode == "all":
+                vectors = np.stack(np.split(vectors, 3, axis=-1))
+            found[form.format(row)] = vectors
     return found
 
 

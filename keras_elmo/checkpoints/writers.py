@@ -52,11 +52,11 @@ def _write_bilm_hdf5(model, state, directory):
     again = build_backbone(
         directory / OPTIONS_FILE, directory / WEIGHTS_FILE, vocabulary
     )
-    return again, list(_allennlp_refuses(backbone))
+    return again, list(_not_read(backbone))
 
 
-def _allennlp_refuses(backbone):
-    """What AllenNLP and flair cannot read, though bilm-tf can."""
+def _not_read(backbone):
+    """Lines for what AllenNLP and flair cannot read, though bilm-tf can."""
     reasons = []
     if backbone.input_kind == "words":
         reasons.append("word input")
@@ -73,6 +73,10 @@ def _allennlp_refuses(backbone):
         reasons.append("no projection of the LSTMs")
     if reasons:
         yield f"AllenNLP and flair do not read such a model: {', '.join(reasons)}."
+    elif backbone.num_layers == 1:
+        yield "flair does not read such a model: it needs two layers."
+    elif backbone.num_layers > 2:
+        yield "flair leaves out the layers above the second."
 
 
 def _write_bilm_tf1(model, state, directory):

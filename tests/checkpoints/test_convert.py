@@ -229,9 +229,11 @@ def test_counts_do_not_become_words_of_the_older_programs(tmp_path):
         ({"projection_dim": 8}, "no projection of the LSTMs"),
         ({"projection_dim": 12, "hidden_dim": 16}, "no projection of the character"),
         ({}, "max_characters_per_token"),
+        ({"max_characters_per_token": 50, "num_layers": 1}, "flair does not read"),
+        ({"max_characters_per_token": 50, "num_layers": 3}, "flair leaves out"),
     ],
 )
-def test_what_allennlp_cannot_read_is_told(tmp_path, changes, told):
+def test_what_older_programs_cannot_read_is_told(tmp_path, changes, told):
     character_backbone(**changes).save_to_preset(tmp_path / "preset")
     summary = convert(tmp_path / "preset", tmp_path / "out", to="bilm_hdf5")
     assert told in summary["remarks"][0]
