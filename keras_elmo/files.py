@@ -14,6 +14,8 @@ from pathlib import Path
 # it should be seen what it is.
 TEMPORARY_PREFIX = ".tmp-"
 ASIDE_PREFIX = ".old-"
+# Of JSON that describes something: settings, a model's sizes. None has a tenth of it.
+LARGEST_DESCRIPTION = 2**20
 
 
 @contextlib.contextmanager
@@ -60,16 +62,26 @@ def atomic_path(path: str | os.PathLike, overwrite: bool = False) -> Iterator[Pa
         _remove(temporary)
 
 
-def read_json(path: str | os.PathLike) -> object:
+def read_json(
+    path: str | os.PathLike, largest: int | None = LARGEST_DESCRIPTION
+) -> object:
     """The value of a JSON file in UTF-8, with or without a byte order mark.
 
     Args:
         path: the file.
+        largest: int, the most bytes that it may have, so that nothing is made of more;
+            None for a file of data, which may have any number.
 
     Raises:
-        ValueError: when the file is no JSON, naming it and the line.
+        ValueError: when the file is no JSON, naming it and the line, or too large,
+            naming it and its size.
     """
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:
+        data = file.read(-1 if largest is None else largest + 1)
+        if largest is not None and len(data) > largest:
+            # What is no file of the disk, such as a device, has a size of 0.
+            size = max(os.fstat(file.fileno()).st_size, len(data))
+            raise _too_large(path, size, largest)
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -83,6 +95,24 @@ def read_json(path: str | os.PathLike) -> object:
     except ValueError as error:  # a number of too many digits
         line, reason = 1, f"no JSON that can be read ({error})"
     raise ValueError(f"`{path}` line {line}: {reason}.")
+
+
+def check_file_size(path: str | os.PathLike, largest: int) -> None:
+    """Refuses a file of more bytes than one of its kind has, before it is read.
+
+    Raises:
+        FileNotFoundError: when there is none.
+        ValueError: naming the file and its size.
+    """
+    size = os.stat(path).st_size
+    if size > largest:
+        raise _too_large(path, size, largest)
+
+
+def _too_large(path, size, largest):
+    return ValueError(
+        f"`{path}` must have at most {largest:,} bytes. Received: {size:,} bytes."
+    )
 
 
 def _check_target(path, target, overwrite):

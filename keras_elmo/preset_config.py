@@ -1,4 +1,4 @@
-"""What a preset's config.json may say, checked before anything is made of it.
+"""What a preset's JSON files may say, checked before anything is made of it.
 
 Presets come from hubs: a number in one may be wrong, absurd or meant to take all memory
 or time. Every argument has its rule here, and the error names the file and the key.
@@ -24,6 +24,8 @@ from keras_elmo.checkpoints.option_rules import (
     shown,
 )
 from keras_elmo.models.many_langs_backbone import ENCODERS, ManyLangsBackbone
+from keras_elmo.text.elmo_tokenizer import INPUT_KINDS
+from keras_elmo.text.tokenizers import TOKENIZERS
 
 DTYPES = (
     *("float32", "float16", "bfloat16", "float64"),
@@ -86,10 +88,24 @@ def _or_none(is_met):
     return lambda value: value is None or is_met(value)
 
 
+def _one_of(key, names):
+    names = tuple(names)
+    return Rule(
+        key,
+        " or ".join(map(repr, names)),
+        lambda value: isinstance(value, str) and value in names,
+    )
+
+
 _POSITIVE = "a positive integer"
 _CLIP = "a number above 0, or null for no clipping"
 _COUNT = f"an integer from {{}} to {LARGEST_NUMBER_OF_LAYERS}"
 _OPTIONAL = "a positive integer, or null"
+_TOKEN_SIZE = Rule(
+    "max_characters_per_token",
+    f"an integer from {SMALLEST_TOKEN} to {LARGEST_TOKEN}",
+    is_token_size,
+)
 _RULES = (
     Rule("hidden_dim", _POSITIVE, is_integer, required=True),
     Rule("projection_dim", _POSITIVE, is_integer, required=True),
@@ -100,11 +116,7 @@ _RULES = (
         _or_none(are_filters),
     ),
     Rule("character_embedding_dim", _OPTIONAL, _or_none(is_integer)),
-    Rule(
-        "max_characters_per_token",
-        f"an integer from {SMALLEST_TOKEN} to {LARGEST_TOKEN}",
-        is_token_size,
-    ),
+    _TOKEN_SIZE,
     Rule(
         "num_highway_layers",
         _COUNT.format(0),
@@ -131,13 +143,14 @@ _IDS = "a positive integer, or a list of them"
 _MANY_LANGS_RULES = (
     Rule("begin_ids", _IDS, _is_marker, required=True),
     Rule("end_ids", _IDS, _is_marker, required=True),
-    Rule(
-        "encoder_kind",
-        " or ".join(map(repr, ENCODERS)),
-        lambda value: isinstance(value, str) and value in ENCODERS,
-    ),
+    _one_of("encoder_kind", ENCODERS),
     Rule("word_embedding_dim", _OPTIONAL, _or_none(is_integer)),
     Rule("num_characters", _OPTIONAL, _or_none(is_integer)),
+)
+_TOKENIZER_RULES = (
+    _one_of("splitter", TOKENIZERS),
+    _one_of("input_kind", INPUT_KINDS),
+    _TOKEN_SIZE,
 )
 
 
@@ -153,13 +166,31 @@ def check_config(cls: type, arguments: Mapping[str, Any], path: Path) -> None:
         ValueError: naming the file and every key that is missing, wrong or unknown.
     """
     rules = _RULES + (_MANY_LANGS_RULES if cls is ManyLangsBackbone else _BILM_RULES)
+    _check(arguments, rules, path, _contradictions(cls, arguments))
+
+
+def check_tokenizer(arguments: Mapping[str, Any], path: Path) -> None:
+    """Refuses arguments that an `ElmoTokenizer` of a preset cannot have.
+
+    Args:
+        arguments: those of tokenizer.json.
+        path: the file, for the error.
+
+    Raises:
+        ValueError: naming the file and every key that is wrong or unknown.
+    """
+    _check(arguments, _TOKENIZER_RULES, path)
+
+
+def _check(arguments, rules, path, contradictions=()):
     problems, wrong = find_problems(dict(arguments), rules)
     known = {rule.key for rule in rules}
     unknown = sorted(key for key in arguments if key not in known)
     if unknown:
         problems.append(f"unknown: {shown(unknown)}")
     if not wrong:
-        problems += _contradictions(cls, arguments)
+        # Not asked before: they compare values of the right kinds.
+        problems += contradictions
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
         raise ValueError(f"`{path}` is not a valid configuration:{lines}")

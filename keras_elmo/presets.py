@@ -22,10 +22,11 @@ import numpy as np
 from keras_elmo import checks
 from keras_elmo._version import __version__
 from keras_elmo.checkpoints import hdf5
+from keras_elmo.checkpoints.option_rules import shown
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.many_langs_backbone import ManyLangsBackbone
-from keras_elmo.preset_config import check_config, check_size
+from keras_elmo.preset_config import check_config, check_size, check_tokenizer
 from keras_elmo.preset_sources import resolve
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 from keras_elmo.text.vocabulary_files import read_vocabulary, write_vocabulary
@@ -159,7 +160,7 @@ def load_backbone(preset, dtype=None):
         raise ValueError(
             f"`{path}` must describe a model of class "
             f"{' or '.join(map(repr, CLASSES))}. Received: "
-            f"registered_name={registered!r}."
+            f"registered_name={shown(registered)}."
         )
     arguments = config["config"]
     check_config(cls, arguments, path)
@@ -227,9 +228,7 @@ def load_tokenizer(preset):
     config = content.get("config")
     if not isinstance(config, dict) or content.get("class_name") != "ElmoTokenizer":
         raise ValueError(f"`{path}` must describe an ElmoTokenizer.")
-    try:
-        tokenizer = ElmoTokenizer(**config)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"`{path}` is not a valid configuration: {error}") from None
+    check_tokenizer(config, path)
+    tokenizer = ElmoTokenizer(**config)
     tokenizer.vocabulary = read_vocabulary(directory / ASSETS)
     return tokenizer

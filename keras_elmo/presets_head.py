@@ -14,6 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_elmo.checkpoints import hdf5
+from keras_elmo.checkpoints.option_rules import shown
 from keras_elmo.files import atomic_path, read_json
 from keras_elmo.presets import (
     load_backbone,
@@ -136,7 +137,7 @@ def _read_task(path):
     if type(size) is not int or size < 1 or type(tied) is not bool:
         raise ValueError(
             f"`{path}` must hold `vocabulary_size`, an integer above 0, and "
-            f"`tie_embeddings`, true or false. Received: {size!r}, {tied!r}."
+            f"`tie_embeddings`, true or false. Received: {shown(size)}, {shown(tied)}."
         )
     return size, tied
 

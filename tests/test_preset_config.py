@@ -68,12 +68,12 @@ def change(preset, **values):
     path.write_text(json.dumps(config), "utf-8")
 
 
-def refused(preset, told=""):
+def refused(preset, told="", load=keras_elmo.ElmoBackbone.from_preset):
     """The error of loading a preset, which comes soon and takes little memory."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     with pytest.raises(ValueError) as caught:
-        keras_elmo.ElmoBackbone.from_preset(preset)
+        load(preset)
     assert time.process_time() - start < 3
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 200 * 1024  # KiB
@@ -153,6 +153,52 @@ def test_assets_that_are_no_vocabulary(preset, kind):
     else:
         path.write_bytes(b"\xff\xfe\x00" if kind == "bytes" else b"")
     refused(preset, str(path))
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "task.json"])
+def test_json_of_absurd_size_is_refused_unread(tmp_path, name):
+    preset = tmp_path / "preset"
+    keras_elmo.ElmoBiLM(word_backbone()).save_to_preset(preset)
+    whole = (preset / name).read_bytes()
+    with open(preset / name, "r+b") as file:
+        file.truncate(2**33)  # it takes no room on the disk
+    load = {
+        "config.json": keras_elmo.ElmoBackbone,
+        "tokenizer.json": keras_elmo.ElmoTokenizer,
+        "task.json": keras_elmo.ElmoBiLM,
+    }[name].from_preset
+    text = refused(preset, "1,048,576 bytes. Received: 8,589,934,592 bytes", load)
+    assert str(preset / name) in text
+    (preset / name).write_bytes(whole)
+    load(preset)
+
+
+@pytest.mark.parametrize("name", ["vocabulary.txt", "word.dic", "char.dic"])
+def test_assets_of_absurd_size_are_refused_unread(preset, name):
+    path = preset / "assets" / name
+    path.touch()
+    os.truncate(path, 2**33)
+    for cls in (keras_elmo.ElmoBackbone, keras_elmo.ElmoTokenizer):
+        text = refused(preset, "Received: 8,589,934,592 bytes", cls.from_preset)
+        assert str(path) in text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"max_characters_per_token": size} for size in (10**9, 2, 2.5, "50", None)),
+        *({"input_kind": kind} for kind in ("bytes", None, ["words"], "w" * 10**5)),
+        *({"splitter": splitter} for splitter in ("os.system", {}, 1)),
+        *({"vocabulary": "/etc/passwd"}, {"v" * 10**5: 1}),
+    ],
+)
+def test_tokenizers_of_absurd_arguments(preset, changes):
+    path = preset / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["config"].update(changes)
+    path.write_text(json.dumps(content), "utf-8")
+    text = refused(preset, load=keras_elmo.ElmoTokenizer.from_preset)
+    assert str(path) in text and next(iter(changes))[:50] in text
 
 
 def test_names_in_a_preset_lead_nowhere(preset, tmp_path):

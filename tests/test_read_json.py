@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from keras_elmo.files import read_json
+from keras_elmo.files import LARGEST_DESCRIPTION, read_json
 
 
 def test_json_is_read_with_and_without_a_byte_order_mark(tmp_path):
@@ -44,3 +44,16 @@ def test_a_json_file_that_is_not_there_keeps_its_own_error(tmp_path):
         read_json(tmp_path / "none.json")
     with pytest.raises(IsADirectoryError):
         read_json(tmp_path)
+
+
+def test_a_file_is_not_read_that_is_too_large(tmp_path):
+    path = tmp_path / "options.json"
+    path.write_bytes(b"[" + b" " * LARGEST_DESCRIPTION + b"]")
+    with pytest.raises(ValueError, match=r"json` must .* 1,048,576 b.* 1,048,578 byte"):
+        read_json(path)
+    assert read_json(path, largest=None) == []
+    path.write_bytes(b"[" + b" " * (LARGEST_DESCRIPTION - 2) + b"]")
+    assert read_json(path) == []
+    # A device has no size.
+    with pytest.raises(ValueError, match="`/dev/zero` must have at most"):
+        read_json("/dev/zero")

@@ -105,7 +105,7 @@ def read_info(folder: str | os.PathLike) -> dict:
         ValueError: when the file is no JSON, or of another format.
     """
     path = Path(folder) / INFO_FILE
-    info = read_json(existing_file(path))
+    info = read_json(existing_file(path), largest=None)
     if not isinstance(info, dict) or "format" not in info:
         raise ValueError(f"`{path}` does not describe a corpus.")
     if info["format"] != FORMAT:

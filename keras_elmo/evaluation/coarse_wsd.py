@@ -65,7 +65,7 @@ def read_coarse_wsd(
 
 
 def _senses(path):
-    names = read_json(path)
+    names = read_json(path, largest=None)
     if not isinstance(names, dict) or not all(
         isinstance(name, str) for name in names.values()
     ):

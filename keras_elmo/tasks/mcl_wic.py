@@ -62,7 +62,7 @@ def read_mcl_wic(
 
 def _entries(path):
     """Each (where it stands, entry) of a JSON list of objects with an id."""
-    entries = read_json(path)
+    entries = read_json(path, largest=None)
     if not isinstance(entries, list):
         raise ValueError(f"`{path}` must hold a JSON list.")
     for number, entry in enumerate(entries, 1):

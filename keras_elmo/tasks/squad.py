@@ -264,7 +264,7 @@ class _Reader:
         self.answers = self.impossible = self.dropped = 0
 
     def read(self):
-        top = read_json(self._path)
+        top = read_json(self._path, largest=None)
         if not isinstance(top, dict):
             raise self._error("the file", "must be an object with the key `data`", top)
         questions = []
