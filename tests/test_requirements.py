@@ -78,7 +78,7 @@ def test_an_unknown_backend_is_told_with_the_choices(installed, monkeypatch, tmp
     with pytest.raises(ValueError, match=r"tensorflow, jax, torch.*'theano'.*\.json"):
         requirements.require_backend()
     monkeypatch.setenv("KERAS_BACKEND", "Torch")
-    with pytest.raises(ValueError, match="Received: 'Torch', from the environment variable KERAS"):
+    with pytest.raises(ValueError, match="Received: 'Torch', from the environment"):
         requirements.require_backend()
 
 
