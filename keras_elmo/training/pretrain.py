@@ -29,7 +29,7 @@ from keras_elmo.training.checkpoint import (
     save_checkpoint,
 )
 from keras_elmo.training.perplexity import perplexity_of_batches
-from keras_elmo.training.processes import processes
+from keras_elmo.training.processes import check_agreement, processes
 from keras_elmo.training.progress import Progress
 from keras_elmo.training.recipes import Settings, settings_of
 from keras_elmo.training.watch import StopAfter, StopAtNoNumber
@@ -92,20 +92,23 @@ def pretrain(
     corpus = corpus if isinstance(corpus, Corpus) else Corpus.read(Path(corpus))
     settings = settings_of(recipe, changes) if isinstance(recipe, str) else recipe
     facts = {
-        "corpus": {
-            "sentences": corpus.num_sentences,
-            "tokens": corpus.num_tokens,
-            "vocabulary": corpus.vocabulary.fingerprint(),
-        },
+        "corpus": _facts_of(corpus),
         "init_from": None if init_from is None else str(init_from),
     }
     number, index = processes()
     path = Path(run_dir)
-    if number > 1 and (held_out is not None or seconds is not None):
+    if number > 1 and seconds is not None:
         raise ValueError(
-            "With several processes `held_out` and `seconds` must be None: give "
-            "`steps`, and evaluate the preset afterwards."
+            "With several processes `seconds` must be None, as their clocks differ: "
+            f"give `steps`. Received: seconds={seconds!r}."
         )
+    check_agreement(
+        settings=settings,
+        corpus=facts["corpus"],
+        init_from=facts["init_from"],
+        held_out=None if held_out is None else _facts_of(held_out),
+        steps=steps,
+    )
     writes = index == 0
     if writes:
         run_directory.open_run(path, settings, facts)
@@ -287,6 +290,15 @@ class _Run:
 def learning_rate(optimizer) -> float:
     """The rate of an optimizer's next step."""
     return float(keras.ops.convert_to_numpy(optimizer.learning_rate))
+
+
+def _facts_of(corpus):
+    """What tells a corpus from another, as JSON holds it."""
+    return {
+        "sentences": corpus.num_sentences,
+        "tokens": corpus.num_tokens,
+        "vocabulary": corpus.vocabulary.fingerprint(),
+    }
 
 
 def _to_multiple(number, step):

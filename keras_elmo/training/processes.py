@@ -12,7 +12,7 @@ def join_processes(coordinator: str, number: int, index: int) -> None:
 
     Each process calls it, then `pretrain` with the same arguments and a run's
     directory that all of them reach. The batches are those that one process would
-    have; process 0 writes.
+    have; process 0 writes. Held-out text each of them looks at whole.
 
     Args:
         coordinator: "host:port" of process 0, the same for all.
@@ -48,6 +48,24 @@ def processes() -> tuple[int, int]:
     if keras.backend.backend() != "jax":
         return 1, 0
     return _jax().count()
+
+
+def check_agreement(**arguments) -> None:
+    """Refuses what differs from process to process: they would wait for ever.
+
+    Args:
+        **arguments: of this process, each with a `repr` that tells all.
+
+    Raises:
+        ValueError: in each process, naming the arguments.
+    """
+    if processes()[0] == 1:
+        return
+    # One after the other, by all in the same order: each waits for all.
+    wrong = [name for name in arguments if not _jax().agree(repr(arguments[name]))]
+    if wrong:
+        named = ", ".join(f"`{name}`" for name in wrong)
+        raise ValueError(f"{named} must be the same in all processes. They differ.")
 
 
 def _jax():

@@ -13,7 +13,13 @@ import pytest
 from keras_elmo.training import join_processes, pretrain
 from tests.training.conftest import SETTINGS
 
-CHANGES = {**SETTINGS, "num_negatives": 6, "log_steps": 1, "checkpoint_steps": 3}
+CHANGES = {
+    **SETTINGS,
+    "num_negatives": 6,
+    "log_steps": 1,
+    "checkpoint_steps": 3,
+    "evaluate_steps": 3,
+}
 
 PROGRAM = """
 import sys
@@ -22,32 +28,26 @@ from keras_elmo.data import Corpus
 from keras_elmo.training import join_processes, pretrain
 from tests.training.conftest import sentences
 
-join_processes({coordinator!r}, 2, int(sys.argv[1]))
+index = int(sys.argv[1])
+join_processes({coordinator!r}, 2, index)
 text = sentences()
 corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text))
-pretrain(corpus, {path!r}, "tiny", {changes!r}, steps=6, verbose=False)
+held_out = Corpus.from_sentences(sentences(12, seed=1), corpus.vocabulary)
+arguments = {arguments}
+pretrain(corpus, {path!r}, "tiny", held_out=held_out, verbose=False, **arguments)
 """
-
-
-def free_port():
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return server.getsockname()[1]
-
-
-def losses(path):
-    with open(path / "log.csv", encoding="utf-8", newline="") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]
-
-
-@pytest.mark.skipif(
+on_jax = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="several processes train on JAX"
 )
-def test_two_processes_have_the_losses_of_one(corpus, tmp_path):
+
+
+def run_two(path, arguments):
+    """What two processes end with and say, each with the `arguments`, Python text."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        coordinator = f"127.0.0.1:{server.getsockname()[1]}"
     program = PROGRAM.format(
-        coordinator=f"127.0.0.1:{free_port()}",
-        path=str(tmp_path / "two"),
-        changes=CHANGES,
+        coordinator=coordinator, path=str(path), arguments=arguments
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [
@@ -65,11 +65,43 @@ def test_two_processes_have_the_losses_of_one(corpus, tmp_path):
     finally:
         for process in started:
             process.kill()
-    assert [process.returncode for process in started] == [0, 0], told
-    pretrain(corpus, tmp_path / "one", "tiny", CHANGES, steps=6, verbose=False)
-    one, two = losses(tmp_path / "one"), losses(tmp_path / "two")
-    assert len(one) == 6
-    np.testing.assert_allclose(two, one, rtol=1e-4)
+    return [process.returncode for process in started], told
+
+
+def column(path, name):
+    with open(path / "log.csv", encoding="utf-8", newline="") as file:
+        return [float(row[name]) for row in csv.DictReader(file) if row[name]]
+
+
+@on_jax
+def test_two_processes_have_the_losses_of_one(corpus, held_out, tmp_path):
+    arguments = {"changes": CHANGES, "steps": 6}
+    codes, told = run_two(tmp_path / "two", repr(arguments))
+    assert codes == [0, 0], told
+    one, two = tmp_path / "one", tmp_path / "two"
+    pretrain(corpus, one, "tiny", held_out=held_out, verbose=False, **arguments)
+    for name, number in (("loss", 6), ("perplexity", 2)):
+        values = column(one, name)
+        assert len(values) == number
+        np.testing.assert_allclose(column(two, name), values, rtol=1e-4)
+
+
+@on_jax
+def test_processes_that_are_told_different_things_are_refused(tmp_path):
+    arguments = f"{{'changes': {CHANGES}, 'steps': 6 + index}}"
+    codes, told = run_two(tmp_path / "two", arguments)
+    assert codes == [1, 1], told
+    for text in told:
+        assert "ValueError: `steps` must be the same in all processes" in text
+    assert not (tmp_path / "two").exists()
+
+
+@on_jax
+def test_clocks_do_not_end_a_training_of_several_processes(corpus, monkeypatch):
+    module = sys.modules["keras_elmo.training.pretrain"]
+    monkeypatch.setattr(module, "processes", lambda: (2, 1))
+    with pytest.raises(ValueError, match=r"give `steps`. Received: seconds=3"):
+        pretrain(corpus, "run", "tiny", CHANGES, seconds=3)
 
 
 def test_wrong_numbers_of_processes_are_refused():
