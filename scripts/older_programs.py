@@ -1,7 +1,8 @@
 """Lets the older programs read what `check_written_files.py` wrote.
 
-Run by it with each program's own Python, so that only the program and NumPy are
-imported here. The results lie beside the files that they come of:
+Run by it, and by `check_many_langs.py`, with each program's own Python, so that only
+the program and NumPy are imported here. The results lie beside the files that they come
+of:
 
     MODEL/PROGRAM.npz    "0", "1", ...: a sentence's layers, (layers, tokens, dim);
                          "mean 0", ...: what the program itself makes of them
@@ -10,9 +11,11 @@ imported here. The results lie beside the files that they come of:
 
 import importlib
 import json
+import logging
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +45,7 @@ def flair(folder, sentences):
     """flair's `ELMoEmbeddings`, which reads by AllenNLP 0.9 and knows three layers."""
     # The package of AllenNLP's commands imports all of it, a web server included, and
     # needs spaCy 2; the one command that flair uses does not.
-    program = importlib.import_module("allennlp")
+    program: Any = importlib.import_module("allennlp")
     commands = types.ModuleType("allennlp.commands")
     commands.__path__ = [str(Path(program.__path__[0], "commands"))]
     program.commands = sys.modules.setdefault(commands.__name__, commands)
@@ -65,6 +68,18 @@ def flair(folder, sentences):
             if mode == "all":
                 vectors = np.stack(np.split(vectors, 3, axis=-1))
             found[form.format(row)] = vectors
+    return found
+
+
+def elmoformanylangs(folder, sentences):
+    """ELMoForManyLangs, a sentence at a time: its `lstm` encoder reads the padding."""
+    logging.disable(logging.WARNING)
+    program = importlib.import_module("elmoformanylangs")
+    embedder = program.Embedder(str(folder))
+    found = {}
+    for row, sentence in enumerate(sentences):
+        embedder.model.encoder._states = None  # they go on from call to call
+        found[str(row)] = embedder.sents2elmo([sentence], output_layer=-2)[0]
     return found
 
 

@@ -7,6 +7,8 @@ import zipfile
 
 import numpy as np
 
+from tests import reference
+
 CONFIG = {
     "encoder": {
         "name": "elmo",
@@ -30,6 +32,62 @@ CONFIG = {
 SPECIALS = ("<oov>", "<pad>", "<bos>", "<eos>", "<bow>", "<eow>")
 CHARACTERS = (*"thecasndog", "é", "字", *SPECIALS)
 WORDS = ("<oov>", "<bos>", "<eos>", "<pad>", "the", "cat", "sat")
+
+# Models of every value of every option: other sizes of `encoder`, of `token_embedder`.
+_WORDS, _CHARACTERS, _LSTM = {"char_dim": 0}, {"word_dim": 0}, {"name": "lstm"}
+COMBINATIONS = {
+    "one layer, no highway": ({"n_layers": 1}, {"n_highway": 0}),
+    "three layers, clipped, tanh": (
+        {"n_layers": 3, "cell_clip": 0.4, "proj_clip": 0.2},
+        {"activation": "tanh", "n_highway": 2},
+    ),
+    "no clips, filters out of order": (
+        {"cell_clip": 0, "proj_clip": None},
+        {"filters": [[3, 2], [1, 5]], **_CHARACTERS},
+    ),
+    "cells clipped alone, tanh": (
+        {"cell_clip": 0.3, "proj_clip": 0, "n_layers": 3},
+        {"activation": "tanh", "n_highway": 0, **_CHARACTERS},
+    ),
+    "projections clipped alone": (
+        {"cell_clip": None, "proj_clip": 0.2},
+        {"n_highway": 2},
+    ),
+    "as many filters as dimensions": (
+        {"projection_dim": 5},
+        {"filters": [[2, 5]], "n_highway": 2, **_CHARACTERS},
+    ),
+    "projection as wide as the cells": ({"projection_dim": 6, "proj_clip": 0.1}, {}),
+    "projection wider than the cells": (
+        {"projection_dim": 8, "n_layers": 1},
+        {"activation": "tanh", **_CHARACTERS},
+    ),
+    "words alone, one layer": ({"n_layers": 1}, _WORDS),
+    "words alone, three layers": ({"n_layers": 3, "cell_clip": 0.3}, _WORDS),
+    "words as short as the widest filter": (
+        {},
+        {"max_characters_per_token": 7, "filters": [[1, 3], [7, 4]]},
+    ),
+    "lstm, one layer of words": ({"n_layers": 1, **_LSTM}, _WORDS),
+    "lstm, two layers of characters": (
+        _LSTM,
+        {"n_highway": 0, "activation": "tanh", **_CHARACTERS},
+    ),
+    "lstm, three layers": (
+        {"n_layers": 3, **_LSTM},
+        {"activation": "tanh", "n_highway": 2},
+    ),
+    "lstm, as many filters as dimensions": (
+        {"projection_dim": 9, "n_layers": 1, **_LSTM},
+        {},
+    ),
+}
+SENTENCES = [
+    ["the", "cat", "sat", "on", "thecatsatonthedog", "字字é", "The"],
+    ["<bos>", "", "<pad>"],
+    [],
+    ["dog"],
+]
 
 
 def changed_config(encoder=None, token_embedder=None):
@@ -112,6 +170,26 @@ def write_directory(folder, config=CONFIG, arrays=None, legacy=False):
     for part in ("token_embedder", "encoder"):
         write_tensors(folder / f"{part}.pkl", of_part(arrays, part), legacy)
     return arrays
+
+
+def write_combination(folder, name):
+    """Writes the directory of one of `COMBINATIONS`; its configuration and arrays."""
+    config = changed_config(*COMBINATIONS[name])
+    arrays = random_arrays(config, seed=len(name))
+    # Half of them in the older of torch's forms.
+    write_directory(folder, config, arrays, legacy=len(name) % 2 == 0)
+    return config, arrays
+
+
+def reference_model(config, arrays):
+    """The NumPy model of a directory that `write_directory` wrote."""
+    embedder = config["token_embedder"]
+    return reference.ManyLangsModel(
+        config,
+        arrays,
+        rows(WORDS) if embedder["word_dim"] else None,
+        rows(CHARACTERS) if embedder["char_dim"] else None,
+    )
 
 
 def of_part(arrays, part):

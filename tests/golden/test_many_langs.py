@@ -1,4 +1,4 @@
-"""ELMoForManyLangs: its own vectors, and the reference's where it has none."""
+"""ELMoForManyLangs: its own vectors of the models beside them."""
 
 import numpy as np
 import pytest
@@ -6,41 +6,11 @@ import pytest
 import keras_elmo
 from keras_elmo.checkpoints import many_langs
 from keras_elmo.text import ElmoTokenizer
-from tests import many_langs_files, reference
-from tests.golden.support import load, outputs_of, read_json
+from tests.golden.support import load, read_json
 from tests.helpers import to_arrays
 
 # golden/efml/README.md.
 TOLERANCE = {"atol": 2e-5, "rtol": 1e-5}
-# Other sizes of `encoder`, other sizes of `token_embedder`.
-WORDS, CHARACTERS = {"char_dim": 0}, {"word_dim": 0}
-COMBINATIONS = {
-    "one layer, no highway": ({"n_layers": 1}, {"n_highway": 0}),
-    "three layers, clipped, tanh": (
-        {"n_layers": 3, "cell_clip": 0.4, "proj_clip": 0.2},
-        {"activation": "tanh", "n_highway": 2},
-    ),
-    "no clips, filters out of order": (
-        {"cell_clip": 0, "proj_clip": None},
-        {"filters": [[3, 2], [1, 5]], **CHARACTERS},
-    ),
-    "as many filters as dimensions": ({"projection_dim": 5}, {"filters": [[2, 5]]}),
-    "projection as wide as the cells": ({"projection_dim": 6, "proj_clip": 0.1}, {}),
-    "projection wider than the cells": ({"projection_dim": 8}, CHARACTERS),
-    "words alone, one layer": ({"n_layers": 1}, WORDS),
-    "words as short as the widest filter": (
-        {},
-        {"max_characters_per_token": 7, "filters": [[1, 3], [7, 4]]},
-    ),
-    "lstm, one layer of words": ({"name": "lstm", "n_layers": 1}, WORDS),
-    "lstm, three layers": ({"name": "lstm", "n_layers": 3}, {"activation": "tanh"}),
-}
-SENTENCES = [
-    ["the", "cat", "sat", "on", "thecatsatonthedog", "字字é", "The"],
-    ["<bos>", "", "<pad>"],
-    [],
-    ["dog"],
-]
 
 
 def folders(golden):
@@ -129,29 +99,3 @@ def test_the_state_that_the_program_keeps_from_call_to_call(golden, sentences):
             np.testing.assert_allclose(
                 found[:, 1 : length - 1], stored[f"calls/{call}/{number}"], **TOLERANCE
             )
-
-
-@pytest.mark.parametrize("name", COMBINATIONS)
-def test_more_sizes_equal_the_reference(name, tmp_path):
-    config = many_langs_files.changed_config(*COMBINATIONS[name])
-    arrays = many_langs_files.random_arrays(config, seed=len(name))
-    folder = tmp_path / "model"
-    many_langs_files.write_directory(folder, config, arrays, legacy=len(name) % 2 == 0)
-    backbone = many_langs.backbone_from_directory(folder)
-    model = reference.ManyLangsModel(
-        config,
-        arrays,
-        many_langs_files.rows(many_langs_files.WORDS)
-        if config["token_embedder"]["word_dim"]
-        else None,
-        many_langs_files.rows(many_langs_files.CHARACTERS)
-        if config["token_embedder"]["char_dim"]
-        else None,
-    )
-    ids = ElmoTokenizer.of(backbone).encode_sentences(SENTENCES)
-    layers = outputs_of(backbone)(ids)
-    for number, tokens in enumerate(SENTENCES):
-        expected = model.layers(tokens)
-        found, rest = np.split(layers[number], [len(tokens)], axis=1)
-        np.testing.assert_allclose(found, expected, **TOLERANCE)
-        np.testing.assert_array_equal(rest, 0)
