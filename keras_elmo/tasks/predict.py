@@ -1,7 +1,7 @@
 """What task models say of text: tags, classes, answers."""
 
+import keras
 import numpy as np
-from keras import ops, tree
 
 from keras_elmo.tasks.batches import TaskBatches
 from keras_elmo.tasks.encoding import encode
@@ -28,24 +28,57 @@ def run(model, inputs, batch_size=32):
         x = batches[index]
         outputs = model.predict_on_batch(x)
         # `not (...)` also refuses NaN; -inf stands where a text has no token.
-        if not all((output < np.inf).all() for output in tree.flatten(outputs)):
+        if not all((output < np.inf).all() for output in keras.tree.flatten(outputs)):
             raise FloatingPointError("The model's scores are NaN or infinite.")
         yield rows, x, outputs
 
 
 def tag_rows(model, encoded, batch_size=32):
     """The best tags of each sentence: list of int32 arrays, rows of `classes`."""
+    crf = None if model.crf is None else CompiledCRF.of(model)
     tags = [np.zeros(0, "int32")] * len(encoded.lengths)
     for rows, _, scores in run(model, {"tokens": encoded}, batch_size):
         lengths = encoded.lengths[rows]
         mask = np.zeros(scores.shape[:2], bool)
         for row, length in zip(mask, lengths, strict=False):
             row[:length] = True
-        scores, mask = ops.convert_to_tensor(scores), ops.convert_to_tensor(mask)
-        best = ops.convert_to_numpy(model.decode(scores, mask))
+        best = scores.argmax(axis=-1) if crf is None else crf(scores, mask)
         for row, n, tagged in zip(rows, lengths, best, strict=False):
             tags[row] = tagged[:n]
     return tags
+
+
+class CompiledCRF:
+    """A CRF's `decode`, as Keras compiles it for the backend.
+
+    Called as it is, its loops would be compiled anew for each batch on JAX.
+
+    Args:
+        crf: `CRF`.
+    """
+
+    def __init__(self, crf):
+        self._model = _Decoding(crf)
+
+    @classmethod
+    def of(cls, model):
+        """The one of a token classifier, made when first asked for."""
+        # No layer, or the model would save the CRF twice.
+        if getattr(model, "_compiled_crf", None) is None:
+            model._compiled_crf = cls(model.crf)
+        return model._compiled_crf
+
+    def __call__(self, scores, mask):
+        return self._model.predict_on_batch([scores, mask])
+
+
+class _Decoding(keras.Model):
+    def __init__(self, crf):
+        super().__init__()
+        self.crf = crf
+
+    def call(self, inputs):
+        return self.crf.decode(*inputs)
 
 
 def class_rows(model, inputs, batch_size=32):

@@ -159,7 +159,7 @@ class Fitting:
             if not best or scores[metric] > best[metric]:
                 best = {**scores, "epoch": epoch}
                 kept = self.trained.get_weights()
-            # A span score stays 0 while all is tagged "O": no sign that training is over.
+            # A span score stays 0 while all is "O": no sign that training is over.
             elif best[metric] > 0 and epoch - best["epoch"] >= settings.patience:
                 break
         self.trained.set_weights(kept)
