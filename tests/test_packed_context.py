@@ -10,14 +10,16 @@ from tests.models_for_tests import character_backbone
 SENTENCES = [["the", "bank", "."], [], ["a"], ["river"] * 9, ["the", "river"]]
 
 
-def vectors_of(backbone, dtype="float32"):
+def vectors_of(backbone, keep_boundaries=None):
     inference = Inference(backbone)
     tokens = sorted({token for sentence in SENTENCES for token in sentence})
     indices = [np.array([tokens.index(t) for t in s], int) for s in SENTENCES]
     vectors = inference.token_vectors(tokens)
+    keep = backbone.keep_boundaries if keep_boundaries is None else keep_boundaries
+    options = {"keep_boundaries": keep_boundaries}
     return (
-        list(inference.contextual_vectors(vectors, indices, dtype)),
-        list(inference._general_contextual_vectors(vectors, indices)),
+        list(inference.contextual_vectors(vectors, indices, **options)),
+        list(inference._general_contextual_vectors(vectors, indices, keep)),
     )
 
 
@@ -37,6 +39,15 @@ def test_packed_sentences_have_the_vectors_of_padded_ones(changes):
     for a, b in zip(packed, padded, strict=True):
         assert a.dtype == b.dtype == np.float32
         np.testing.assert_allclose(a, b, atol=5e-6, rtol=1e-5)
+
+
+def test_boundaries_are_kept_for_who_asks_for_them():
+    backbone = character_backbone()
+    packed, padded = vectors_of(backbone, keep_boundaries=True)
+    without, _ = vectors_of(backbone)
+    for a, b, inner in zip(packed, padded, without, strict=True):
+        np.testing.assert_allclose(a, b, atol=5e-6, rtol=1e-5)
+        np.testing.assert_allclose(a[:, 1:-1], inner, atol=5e-6, rtol=1e-5)
 
 
 def test_a_backbone_in_16_bits_takes_the_general_path():
