@@ -6,8 +6,9 @@ layers loads as one of one layer there without a word. Here everything is checke
 before anything is assigned, and an error names the option that is wrong.
 """
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,10 +89,12 @@ def build_backbone(
             start_token_id=vocabulary.begin_sentence_id,
             end_token_id=vocabulary.end_sentence_id,
         )
-    # The weights are checked before a model of the options' size is allocated.
-    arrays = read_weights(config, weights_hdf5, token_embeddings, options_json)
-    backbone = ElmoBackbone(**config)
-    assign(backbone, weights_of(config), arrays)
+    weights = weights_of(config)
+    # The file is checked before a model of the options' size is allocated; its numbers
+    # are read one array at a time, so that they are not in memory twice.
+    with open_weights(config, weights_hdf5, token_embeddings, options_json) as arrays:
+        backbone = ElmoBackbone(**config)
+        assign(backbone, weights, arrays)
     backbone.vocabulary = vocabulary
     return backbone
 
@@ -137,6 +140,31 @@ def read_weights(
         ValueError: when the file is no HDF5, does not hold exactly the weights of
             `config`, refers to other files, or has numbers that are not finite.
     """
+    with open_weights(config, path, token_embeddings, options_path) as arrays:
+        return dict(arrays)
+
+
+@contextlib.contextmanager
+def open_weights(
+    config: Mapping,
+    path: str | os.PathLike,
+    token_embeddings: str | os.PathLike | None = None,
+    options_path: str | os.PathLike | None = None,
+) -> Iterator[Mapping[str, np.ndarray]]:
+    """The same arrays, each read when it is asked for.
+
+    Names, shapes, dtypes and stored sizes are checked before the first is.
+
+    Args:
+        config: the arguments of the `ElmoBackbone` they are for.
+        path: the weights file.
+        token_embeddings: as for `load_weights`.
+        options_path: where the options come from, for the error's text.
+
+    Raises:
+        ValueError: as `read_weights`; for numbers that are not finite when they are
+            read.
+    """
     weights = weights_of(config)
     table = None
     if token_embeddings is not None:
@@ -159,14 +187,33 @@ def read_weights(
         shapes = {name: dataset.shape or () for name, dataset in datasets.items()}
         source = "the model" if options_path is None else f"`{options_path}`"
         check_fit(config, weights, shapes, path, source, table is not None)
-        arrays = {
-            name: hdf5.read_float32(datasets[name], name, path) for name in weights
-        }
-    if CHARACTER_TABLE in arrays:
-        arrays[CHARACTER_TABLE] = without_padding_row(arrays[CHARACTER_TABLE], path)
-    if table is not None:
-        arrays[WORD_TABLE] = table
-    return arrays
+        datasets = {name: datasets[name] for name in weights}
+        for name, dataset in datasets.items():
+            hdf5.check_stored(dataset, name, path)
+        yield _Arrays(path, datasets, table)
+
+
+class _Arrays(Mapping):
+    """The arrays of an open weights file by published name, read at each access."""
+
+    def __init__(self, path, datasets, table):
+        self._path, self._datasets, self._table = path, datasets, table
+
+    def __getitem__(self, name):
+        if self._table is not None and name == WORD_TABLE:
+            return self._table
+        array = hdf5.read_float32(self._datasets[name], name, self._path)
+        if name == CHARACTER_TABLE:
+            return without_padding_row(array, self._path)
+        return array
+
+    def __iter__(self):
+        yield from self._datasets
+        if self._table is not None:
+            yield WORD_TABLE
+
+    def __len__(self):
+        return len(self._datasets) + (self._table is not None)
 
 
 def read_token_embeddings(

@@ -125,6 +125,27 @@ def read_float32(
         ValueError: when they are no floats, are not finite (in float32), or the file
             does not hold as many as it declares.
     """
+    check_stored(dataset, name, path)
+    where = f"`{name}` of `{path}`"
+    try:
+        array = dataset[()]
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"{where} cannot be read: {error}") from None
+    with np.errstate(over="ignore"):
+        narrowed = np.asarray(array, dtype=np.float32)
+    if not np.isfinite(narrowed).all():
+        bad = int(np.size(narrowed) - np.isfinite(narrowed).sum())
+        kind = "NaN or infinite" if not np.isfinite(array).all() else "above float32's"
+        raise ValueError(f"{where} has {bad} numbers that are {kind}.")
+    return narrowed
+
+
+def check_stored(dataset: h5py.Dataset, name: str, path: str | os.PathLike) -> None:
+    """Refuses a dataset that `read_float32` cannot read or should not try to.
+
+    Raises:
+        ValueError: when it holds no floats, or fewer than it declares.
+    """
     where = f"`{name}` of `{path}`"
     dtype = _float_dtype(dataset, where)
     declared, stored = (
@@ -143,17 +164,6 @@ def read_float32(
                 f"{where} has shape {dataset.shape} but is stored in pieces of "
                 f"{dataset.chunks}."
             )
-    try:
-        array = dataset[()]
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"{where} cannot be read: {error}") from None
-    with np.errstate(over="ignore"):
-        narrowed = np.asarray(array, dtype=np.float32)
-    if not np.isfinite(narrowed).all():
-        bad = int(np.size(narrowed) - np.isfinite(narrowed).sum())
-        kind = "NaN or infinite" if not np.isfinite(array).all() else "above float32's"
-        raise ValueError(f"{where} has {bad} numbers that are {kind}.")
-    return narrowed
 
 
 def _float_dtype(dataset, where):
