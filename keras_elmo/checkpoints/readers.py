@@ -53,9 +53,9 @@ def _read_preset(place, vocabulary):
         raise ValueError("`vocabulary` must be None: a preset has its own.")
     if not (place / TASK_FILE).exists():
         return load_backbone(place), None, []
+    model = load_language_model(place)
     has_state = (place / STATE_FILE).exists()
-    state = TrainingState.read(place) if has_state else None
-    return load_language_model(place), state, []
+    return model, TrainingState.read(place, model) if has_state else None, []
 
 
 READERS = {

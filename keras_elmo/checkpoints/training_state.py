@@ -19,13 +19,14 @@ import keras
 import numpy as np
 
 from keras_elmo.checkpoints import hdf5
+from keras_elmo.checkpoints.bilm_fit import check_fit
 from keras_elmo.checkpoints.bilm_names import (
     SOFTMAX_BIAS,
     SOFTMAX_KERNEL,
     WORD_TABLE,
     language_model_weights,
 )
-from keras_elmo.files import atomic_path
+from keras_elmo.files import LARGEST_DESCRIPTION, atomic_path
 
 STATE_FILE = "optimizer.h5"
 # bilm-tf's, where its options do not say.
@@ -150,34 +151,64 @@ class TrainingState:
                 file.attrs["options"] = json.dumps(self.options)
 
     @classmethod
-    def read(cls, path: str | os.PathLike) -> "TrainingState":
-        """Reads what `write` wrote.
+    def read(cls, path: str | os.PathLike, model, vocabulary=None) -> "TrainingState":
+        """Reads what `write` wrote of a model's training.
 
         Args:
             path: the file, or the preset's directory.
+            model: the `ElmoBiLM` that was trained, or one of its sizes.
+            vocabulary: `Vocabulary` that the state's rows stand for, where it is not
+                the model's own.
 
         Raises:
             FileNotFoundError: when there is none.
-            ValueError: when it does not hold what it should.
+            ValueError: when it does not hold what it should, or the state of another
+                model, which is told before any of its numbers are read.
         """
         path = Path(path)
         path = path / STATE_FILE if path.is_dir() else path
+        config, weights = _described(model, vocabulary)
         with hdf5.open_hdf5(path) as file:
             datasets = hdf5.find_datasets(file, path)
-            try:
-                step = int(file.attrs["step"])
-                options = json.loads(file.attrs["options"])
-            except (KeyError, OSError, TypeError, ValueError, RecursionError) as error:
-                raise ValueError(
-                    f"`{path}` must have the attributes `step` and `options`: {error}"
-                ) from None
-            if not isinstance(options, dict) or step < 0:
-                raise ValueError(f"`{path}` holds no state of a training run.")
+            step, options = _attributes(file, path)
+            # None: a run's beginning, or not known.
+            if datasets:
+                shapes = {name: item.shape or () for name, item in datasets.items()}
+                check_fit(config, weights, shapes, path, "the model that was trained")
+            for name, dataset in datasets.items():
+                hdf5.check_stored(dataset, name, path)
             accumulators = {
                 name: hdf5.read_float32(dataset, name, path)
                 for name, dataset in datasets.items()
             }
         return cls(options, step, accumulators)
+
+
+def _described(model, vocabulary):
+    """The sizes of the model that a state is of, and its weights by published name."""
+    config, size = dict(model.backbone.get_config()), model.vocabulary_size
+    if vocabulary is not None:
+        size = len(vocabulary)
+        if model.backbone.input_kind == "words":
+            config["vocabulary_size"] = size
+    return config, language_model_weights(config, size, model.tie_embeddings)
+
+
+def _attributes(file, path):
+    """The number of steps and the options, when they are small and right."""
+    try:
+        for key in ("step", "options"):
+            stored = file.attrs.get_id(key)
+            if stored.shape != () or stored.get_storage_size() > LARGEST_DESCRIPTION:
+                raise ValueError(f"`{key}` is {stored.shape} of {stored.dtype}")
+        step, options = int(file.attrs["step"]), json.loads(file.attrs["options"])
+    except (KeyError, OSError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"`{path}` must have the attributes `step` and `options`: {error}"
+        ) from None
+    if not isinstance(options, dict) or step < 0:
+        raise ValueError(f"`{path}` holds no state of a training run.")
+    return step, options
 
 
 def _weights(model):

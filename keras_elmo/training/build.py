@@ -258,7 +258,7 @@ def take_over_slots(model: ElmoBiLM, preset, vocabulary) -> bool:
     optimizer = model.optimizer
     if not isinstance(optimizer, keras.optimizers.Adagrad) or not path.is_file():
         return False
-    state = TrainingState.read(path)
+    state = TrainingState.read(path, model, vocabulary)
     state.step = 0
     state.restore(model, optimizer, vocabulary)
     return bool(state.accumulators)

@@ -167,7 +167,7 @@ def test_a_checkpoint_keeps_softmax_slots_and_steps(sources, model, tmp_path):
     again = keras_elmo.ElmoBiLM.from_preset(tmp_path / "preset")
     for ours, theirs in zip(again.get_weights(), model.get_weights(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    state = TrainingState.read(tmp_path / "preset")
+    state = TrainingState.read(tmp_path / "preset", again)
     assert state.step == 41 and (state.accumulators["softmax/b"] == 3.0).all()
     # And back, to the byte.
     convert(tmp_path / "preset", tmp_path / "back", to="bilm-tf1")

@@ -1,10 +1,15 @@
 """Adagrad's slots beside a preset: kept, given back, moved with their words."""
 
+import math
+import zlib
+
+import h5py
 import keras
 import numpy as np
 import pytest
 
 import keras_elmo
+from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.training_state import TrainingState
 from tests.models_for_tests import word_backbone
 
@@ -32,9 +37,98 @@ def assert_same(ours, theirs):
 
 def test_a_state_is_written_and_read_back(state, tmp_path):
     state.write(tmp_path / "optimizer.h5")
-    assert_same(TrainingState.read(tmp_path), state)
+    model = keras_elmo.ElmoBiLM(word_backbone())
+    assert_same(TrainingState.read(tmp_path, model), state)
     with pytest.raises(FileExistsError):
         state.write(tmp_path / "optimizer.h5")
+
+
+def test_a_state_of_other_words_is_read_by_theirs(state, tmp_path):
+    state.write(tmp_path / "optimizer.h5")
+    model = keras_elmo.ElmoBiLM(word_backbone(words=("river", "boat")))
+    with pytest.raises(ValueError, match=r"misshapen \(3\): `embedding` is \(7, 4\)"):
+        TrainingState.read(tmp_path, model)
+    known = word_backbone().vocabulary
+    assert_same(TrainingState.read(tmp_path, model, known), state)
+
+
+def replace(file, name, **declared):
+    del file[name]
+    return file.create_dataset(name, **declared)
+
+
+def inflate(file):
+    """2 GiB of zeros in 2 MB."""
+    shape, chunk = (2**13, 2**16), (2**4, 2**16)
+    bomb = replace(
+        file, "softmax/W", shape=shape, dtype="f4", chunks=chunk, compression="gzip"
+    )
+    packed = zlib.compress(bytes(4 * math.prod(chunk)), 9)
+    for row in range(0, shape[0], chunk[0]):
+        bomb.id.write_direct_chunk((row, 0), packed)
+
+
+def declare(file):
+    """A petabyte of which nothing is stored."""
+    replace(file, "softmax/W", shape=(7, 2**45), dtype="f4", chunks=(7, 2**10))
+
+
+def widen(file):
+    """The right shape, and more than memory to unpack it: a piece has 8 MiB here."""
+    piece = (2**11, 2**10)
+    bomb = replace(
+        file,
+        "softmax/W",
+        shape=(7, 4),
+        dtype="f4",
+        chunks=piece,
+        maxshape=(None, None),
+        compression="gzip",
+    )
+    bomb.id.write_direct_chunk((0, 0), zlib.compress(bytes(4 * math.prod(piece)), 9))
+
+
+def lengthen(file):
+    """The right shape, of texts of a gigabyte."""
+    replace(file, "softmax/b", shape=(7,), dtype=f"S{2**30}")
+
+
+def add(file):
+    file.create_dataset("more", shape=(2**14, 2**14), dtype="f4", chunks=True)
+
+
+def many_steps(file):
+    file.attrs["step"] = np.zeros(7, "int64")
+
+
+@pytest.mark.parametrize(
+    "spoil, told",
+    [
+        (inflate, r"`softmax/W` is \(8192, 65536\), expected \(7, 4\)"),
+        (declare, r"`softmax/W` is \(7, 35184372088832\), expected \(7, 4\)"),
+        (
+            widen,
+            r"`softmax/W` of .* \(7, 4\) but is stored in pieces of \(2048, 1024\)",
+        ),
+        (lengthen, "`softmax/b` of .* must hold floats"),
+        (add, r"unexpected \(1\): `more` \(16384, 16384\)"),
+        (many_steps, r"`step` is \(7,\) of int64"),
+    ],
+)
+def test_what_a_state_declares_is_refused_unread(
+    state, spoil, told, tmp_path, monkeypatch
+):
+    path = tmp_path / "optimizer.h5"
+    state.write(path)
+    with h5py.File(path, "r+") as file:
+        spoil(file)
+    assert path.stat().st_size < 2**22
+    reads = []
+    monkeypatch.setattr(hdf5, "read_float32", lambda *given: reads.append(given))
+    model = keras_elmo.ElmoBiLM(word_backbone())
+    with pytest.raises(ValueError, match=told):
+        TrainingState.read(path, model)
+    assert reads == []
 
 
 def test_an_optimizer_takes_the_state_and_gives_it_back(state):
