@@ -204,8 +204,17 @@ def count_stored(path):
     """Number of weights in a `.weights.h5` file."""
     with hdf5.open_hdf5(path) as file:
         datasets = hdf5.find_datasets(file, path)
-        # A dataset may have no shape at all.
-        return sum(math.prod(d.shape) for d in datasets.values() if d.shape is not None)
+        for name, dataset in datasets.items():
+            if not _is_bfloat16(dataset):
+                hdf5.check_stored(dataset, name, path)
+        return sum(math.prod(dataset.shape) for dataset in datasets.values())
+
+
+def _is_bfloat16(dataset):
+    """Whether these are two bytes each: HDF5 has no name for what they mean."""
+    kind = dataset.id.get_type()
+    is_opaque = kind.get_class() == h5py.h5t.OPAQUE and kind.get_size() == 2
+    return is_opaque and dataset.chunks is None and dataset.shape is not None
 
 
 def preset_directory(preset):

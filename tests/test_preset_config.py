@@ -225,6 +225,28 @@ def test_weights_that_lie_elsewhere_are_refused(preset, tmp_path):
     refused(preset, "model.weights.h5")
 
 
+@pytest.mark.parametrize(
+    "declared, told",
+    [
+        ({"dtype": "S50000000"}, "must hold floats"),
+        ({"dtype": "f4", "chunks": (2**14, 2**14)}, "is stored in pieces of"),
+        ({"dtype": h5py.string_dtype()}, "must hold floats"),
+    ],
+)
+def test_weights_that_unpack_to_more_are_refused_unread(preset, declared, told):
+    name = "layers/character_cnn/vars/0"
+    if "chunks" in declared:
+        declared = {**declared, "maxshape": (None, None), "compression": "gzip"}
+    with h5py.File(preset / "model.weights.h5", "r+") as file:
+        shape = file[name].shape
+        del file[name]
+        bomb = file.create_dataset(name, shape=shape, **declared)
+        if "chunks" in declared:
+            # Not what it should unpack to: that is never tried.
+            bomb.id.write_direct_chunk((0, 0), bytes(2**14))
+    assert name in refused(preset, told)
+
+
 MANY_LANGS = {
     "hidden_dim": 6,
     "projection_dim": 4,

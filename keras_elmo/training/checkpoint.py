@@ -132,7 +132,6 @@ def _restore(model, path):
     if not isinstance(position, dict) or position.get("format") != FORMAT:
         raise ValueError(f"{POSITION_FILE} is not of format {FORMAT}.")
     wanted = state_variables(model)
-    arrays = []
     with hdf5.open_hdf5(path / STATE_FILE) as file:
         stored = hdf5.find_datasets(file, path / STATE_FILE)
         if set(stored) != {name for name, _ in wanted}:
@@ -141,14 +140,26 @@ def _restore(model, path):
                 f"optimizer have {len(wanted)}."
             )
         for name, variable in wanted:
-            dataset = stored[name]
-            if tuple(dataset.shape) != tuple(variable.shape):
-                raise ValueError(
-                    f"`{name}` ({dataset.attrs.get('path')}) is {dataset.shape}, "
-                    f"expected {tuple(variable.shape)} for {variable.path}."
-                )
-            arrays.append(np.asarray(dataset[()]))
+            _check_declared(stored[name], name, variable)
+        arrays = [np.asarray(stored[name][()]) for name, _ in wanted]
     # All or nothing: nothing is assigned before everything was read.
     for (_, variable), array in zip(wanted, arrays, strict=True):
         variable.assign(array)
     return position
+
+
+def _check_declared(dataset, name, variable):
+    """Refuses what is not a variable's numbers, as `save_checkpoint` writes them."""
+    shape, kind = dataset.shape, dataset.id.get_type()
+    if shape != tuple(variable.shape):
+        raise ValueError(
+            f"`{name}` ({dataset.attrs.get('path')}) is {shape}, "
+            f"expected {tuple(variable.shape)} for {variable.path}."
+        )
+    # Packed or of another type, they may take any amount of memory.
+    is_number = kind.get_class() in (h5py.h5t.FLOAT, h5py.h5t.INTEGER)
+    if not is_number or kind.get_size() > 8 or dataset.chunks is not None:
+        raise ValueError(
+            f"`{name}` must hold plain numbers. Received: {kind.get_size()} bytes "
+            f"each, in pieces of {dataset.chunks}."
+        )
