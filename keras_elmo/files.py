@@ -2,13 +2,20 @@
 
 import contextlib
 import errno
+import importlib
 import json
 import os
+import re
 import secrets
 import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+fcntl: Any = None  # on Windows
+with contextlib.suppress(ImportError):
+    fcntl = importlib.import_module("fcntl")
 
 # What a temporary name starts with: a process that was killed leaves one behind, and
 # it should be seen what it is.
@@ -60,6 +67,22 @@ def atomic_path(path: str | os.PathLike, overwrite: bool = False) -> Iterator[Pa
     finally:
         # After a move there is nothing left at this name.
         _remove(temporary)
+
+
+@contextlib.contextmanager
+def atomic_directory(
+    path: str | os.PathLike, overwrite: bool = False
+) -> Iterator[Path]:
+    """As `atomic_path`, of a directory that is there when the body begins.
+
+    What a process that was killed had begun to make at `path` is removed first. A
+    directory that another process still works on is locked by it, and left alone.
+    """
+    with atomic_path(path, overwrite) as temporary, contextlib.ExitStack() as stack:
+        _remove_leftovers(Path(os.path.realpath(path)))
+        while not _make_locked(temporary, stack):
+            pass
+        yield temporary
 
 
 def read_json(
@@ -142,14 +165,52 @@ def _exists(path):
 
 
 def _sibling(target, prefix):
-    """A name beside `target` that no other writer has.
+    """A name beside `target` that no other writer has."""
+    return target.with_name(f"{prefix}{secrets.token_hex(8)}-{_tail(target)}")
 
-    It keeps the end of the target's name: Keras and NumPy look at the suffix.
-    """
+
+def _tail(target):
+    """The end of a target's name, which Keras and NumPy look at for its suffix."""
     tail = target.name
     while len(os.fsencode(tail)) > 200:  # most file systems take 255 bytes
         tail = tail[1:]
-    return target.with_name(f"{prefix}{secrets.token_hex(8)}-{tail}")
+    return tail
+
+
+def _make_locked(folder, stack):
+    """Makes a directory and locks it; False where it was taken for a leftover."""
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir()
+    if fcntl is None:
+        return True
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    # The lock goes with the descriptor, or with the process, however it ends.
+    stack.callback(os.close, descriptor)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.stat(folder))
+    return False
+
+
+def _remove_leftovers(target):
+    """Removes the directories that killed processes had begun to make at `target`."""
+    if fcntl is None:
+        return
+    begun = re.compile(
+        f"{re.escape(TEMPORARY_PREFIX)}[0-9a-f]{{16}}-{re.escape(_tail(target))}"
+    )
+    for name in filter(begun.fullmatch, os.listdir(target.parent)):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            # A directory, and no link to one.
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+            descriptor = os.open(target.with_name(name), flags)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(target.with_name(name), ignore_errors=True)
 
 
 def _flush(path):

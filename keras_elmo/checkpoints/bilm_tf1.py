@@ -42,7 +42,7 @@ from keras_elmo.checkpoints.bilm_tf1_files import (
 )
 from keras_elmo.checkpoints.tensor_bundle import TensorBundle, write_bundle
 from keras_elmo.checkpoints.training_state import INITIAL_ACCUMULATOR, TrainingState
-from keras_elmo.files import atomic_path
+from keras_elmo.files import atomic_directory
 from keras_elmo.text.vocabulary import Vocabulary
 
 VOCABULARY_FILE = "vocab.txt"
@@ -293,8 +293,7 @@ def write_checkpoint(
         variables[full] = arrays[name]
         variables[full + _SLOT] = np.asarray(slots[name], np.float32)
     name = f"model.ckpt-{state.step}"
-    with atomic_path(directory, overwrite=overwrite) as folder:
-        folder.mkdir()
+    with atomic_directory(directory, overwrite=overwrite) as folder:
         (folder / OPTIONS_FILE).write_text(json.dumps(options), encoding="utf-8")
         # Without the counts: bilm-tf takes the whole line for the word.
         Vocabulary(vocabulary.tokens).write(folder / VOCABULARY_FILE)

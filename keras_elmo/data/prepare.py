@@ -30,7 +30,7 @@ from keras_elmo.data.corpus_files import (
     read_info,
 )
 from keras_elmo.data.text_files import find_sources
-from keras_elmo.files import atomic_path
+from keras_elmo.files import atomic_directory
 from keras_elmo.text.characters import count_truncated, encode_tokens
 from keras_elmo.text.tokenizers import get_tokenizer
 from keras_elmo.text.vocabulary import (
@@ -129,10 +129,9 @@ def prepare(
             return {"output": os.fspath(output), "reused": True, **numbers}
     with (
         _told_when_full(output),
-        atomic_path(output, overwrite=overwrite) as folder,
+        atomic_directory(output, overwrite=overwrite) as folder,
         _progress(len(sources)) as progress,
     ):
-        folder.mkdir()
         numbers = _make(folder, sources, tokenize, vocabulary, options, progress)
     return {"output": os.fspath(output), "reused": False, **numbers}
 

@@ -16,7 +16,7 @@ from keras_elmo.export.graph_outputs import named_outputs
 from keras_elmo.export.models import call_on, exportable, next_version, versions
 from keras_elmo.export.sample import sample_ids
 from keras_elmo.export.stored_weights import WEIGHTS_DTYPES
-from keras_elmo.files import atomic_path, read_json
+from keras_elmo.files import atomic_directory, read_json
 from keras_elmo.models.elmo_task import ElmoTask
 from keras_elmo.presets import METADATA_FILE, write_json
 from keras_elmo.text.vocabulary_files import write_vocabulary
@@ -99,8 +99,7 @@ def export_graph(
     output.mkdir(parents=True, exist_ok=True)
     _check_versions(output, output_format)
     version = next_version(output)
-    with atomic_path(output / str(version)) as temporary:
-        temporary.mkdir()
+    with atomic_directory(output / str(version)) as temporary:
         told = call_on(
             FORMATS[output_format].backend,
             f"{__name__}:write_graph",

@@ -137,7 +137,8 @@ class _Run:
         self.model = model or prepare_model(settings, corpus)
         self.position = Position()
         if self.writes:
-            remove_leftovers(self.checkpoints)
+            for folder in (path, self.checkpoints):
+                remove_leftovers(folder)
         stored = restore_checkpoint(self.model, self.checkpoints)
         if stored is not None:
             fields = self.position.__dict__

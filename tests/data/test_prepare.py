@@ -298,6 +298,11 @@ def test_a_killed_run_leaves_what_was_there(folder):
     assert Corpus.read("corpus").num_types == 9
     rest = [name for name in left() if name not in ("a.txt", "b.txt", "corpus")]
     assert len(rest) == 1 and rest[0].startswith(".tmp-")
+    # The next run of the same output clears it away.
+    prepare("*.txt", "other")
+    assert rest[0] in left()
+    prepare("*.txt", "corpus", min_count=2, overwrite=True)
+    assert left() == ["a.txt", "b.txt", "corpus", "other"]
 
 
 def test_a_given_vocabulary_keeps_its_rows(folder):
