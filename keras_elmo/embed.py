@@ -4,7 +4,6 @@ Distinct tokens are embedded once a window of sentences; sentences of similar le
 are run together; results come back in the order the sentences came in.
 """
 
-import functools
 from collections.abc import Iterable, Iterator
 from os import PathLike
 
@@ -136,19 +135,24 @@ def embed_iter(
     if token_cache is not None:
         token_cache = TokenCache.of(token_cache, backbone)
     checked = check_sentences(sentences)
-    # The checks above are made now, not when the first vector is asked for.
-    run = functools.partial(inference.contextual_vectors, dtype=dtype)
+
+    def run(vectors, indices):
+        # At once, so that no batch is held with all its layers.
+        for all_layers in inference.contextual_vectors(vectors, indices, dtype):
+            yield _finish(all_layers, choice, pooling, inference)
+
     batches = ShrinkingBatches(run, batch_size, max_tokens)
-    return _embed_windows(checked, inference, choice, pooling, batches, token_cache)
+    # The checks above are made now, not when the first vector is asked for.
+    return _embed_windows(checked, inference, batches, token_cache)
 
 
-def _embed_windows(sentences, inference, choice, pooling, batches, token_cache):
+def _embed_windows(sentences, inference, batches, token_cache):
     for window in _windows(sentences):
         tokens, indices = distinct_tokens(window)
         vectors = inference.token_vectors(tokens, token_cache)
         results = [np.zeros(0)] * len(window)
-        for row, layers in batches.run(vectors, indices):
-            results[row] = _finish(layers, choice, pooling, inference)
+        for row, result in batches.run(vectors, indices):
+            results[row] = result
         yield from results
 
 
