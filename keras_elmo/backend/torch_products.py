@@ -56,8 +56,7 @@ def packed_product(
     on_cpu = weight.device.type == "cpu"
     dtype = torch.float32
     if weights_dtype == "int8":
-        in_blocks = all(size % INT8_BLOCK == 0 for size in weight.shape)
-        multiply = _int8(weight) if on_cpu and in_blocks else None
+        multiply = _int8(weight) if on_cpu else None
         weight = _rounded_to_int8(weight)
     else:
         dtype = getattr(torch, weights_dtype)
@@ -119,7 +118,26 @@ def _rounded_to_int8(weight):
 
 
 def _int8(weight):
+    """The product with int8 weights; None where this PyTorch has none."""
     rounded, scale = _int8_rows(weight)
-    rows, scale = rounded.t().contiguous().to(torch.int8), scale.bfloat16()
+    scale = scale.bfloat16()
+    exact_scale = scale.float()
+    # Whole numbers up to 127 are exact in 16 bits: the same weights for many rows,
+    # which PyTorch's own product with int8 multiplies one by one.
+    for dtype in (torch.bfloat16, torch.float32):
+        whole = _packed(rounded, None, dtype)
+        if whole is not None:
+            break
+    else:
+        return None
+    if any(size % INT8_BLOCK for size in weight.shape):
+        return lambda x: whole(x).mul_(exact_scale)
+    rows = rounded.t().contiguous().to(torch.int8)
     multiply = torch.ops.aten._weight_int8pack_mm
-    return lambda x: multiply(x.bfloat16(), rows, scale).float()
+
+    def call(x):
+        if len(x) > 1:
+            return whole(x).mul_(exact_scale)
+        return multiply(x.bfloat16(), rows, scale).float()
+
+    return call

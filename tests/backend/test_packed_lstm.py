@@ -127,3 +127,23 @@ def test_a_packed_order_puts_the_longest_first():
     assert order.counts == [3, 2, 1, 1]
     assert order.source.tolist() == [1, 5, 9, 2, 9, 3, 9]
     assert [rows.tolist() for rows in order.rows] == [[1, 4], [0, 3, 5, 6], [2]]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("dims", [(64, 96), (20, 12)])
+def test_rows_multiply_alike_alone_and_together_with_int8_weights(dims):
+    torch = pytest.importorskip("torch")
+    from keras_elmo.backend.torch_products import packed_product
+
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=dims).astype("float32")
+    x = torch.from_numpy(rng.normal(size=(5, dims[0])).astype("float32"))
+    multiply = packed_product(torch.from_numpy(weight), None, "int8")
+    together = multiply(x).numpy()
+    alone = np.concatenate([multiply(x[i : i + 1]).numpy() for i in range(len(x))])
+    scale = np.abs(weight).max(axis=0) / 127
+    expected = x.numpy() @ (np.round(weight / scale) * scale)
+    # Inputs, scales and results have 16 bits.
+    for actual in (together, alone):
+        np.testing.assert_allclose(actual, expected, rtol=0.02, atol=0.08)
+    assert np.abs(expected - x.numpy() @ weight).max() > 1e-3
