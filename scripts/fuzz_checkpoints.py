@@ -30,9 +30,10 @@ import keras_elmo
 from keras_elmo.checkpoints.bilm_hdf5 import write_weights
 from keras_elmo.checkpoints.bilm_names import weights_of
 from keras_elmo.checkpoints.bilm_options import write_options
-from keras_elmo.checkpoints.bilm_tf1 import write_checkpoint
+from keras_elmo.checkpoints.bilm_tf1 import read_checkpoint, write_checkpoint
 from keras_elmo.checkpoints.convert import convert
 from keras_elmo.checkpoints.tensor_bundle import write_bundle
+from keras_elmo.checkpoints.training_state import STATE_FILE
 
 SECONDS, MEMORY = 60, 4 * 2**30
 OK, REFUSED, FAILED = "loaded", "refused", "FAILED"
@@ -65,6 +66,10 @@ def write_sources(folder):
         target = found[f"bilm_tf1 {name}"] = folder / f"tf1_{name}"
         model = keras_elmo.ElmoBiLM(backbone, len(vocabulary))
         write_checkpoint(model, target)
+        preset = found[f"preset {name}"] = folder / f"preset_{name}"
+        model.save_to_preset(preset)
+        state = read_checkpoint(target, target / "vocab.txt").state
+        state.write(preset / STATE_FILE)
     target = found["tf_hub"] = folder / "tf_hub"
     (target / "variables").mkdir(parents=True)
     (target / "saved_model.pb").write_bytes(b"\x08\x01")
@@ -85,8 +90,9 @@ def write_sources(folder):
 def attempt(source, output):
     """Converts; (what came of it, the error or "")."""
     warnings.simplefilter("ignore")
+    is_preset = (source / "metadata.json").exists()
     try:
-        convert(source, output)
+        convert(source, output, to="bilm_tf1" if is_preset else "preset")
     except (ValueError, FileNotFoundError) as error:
         text = str(error)
         # A class of NumPy's or Python's own, or a text that names nothing, is no

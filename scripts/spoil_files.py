@@ -234,8 +234,8 @@ def spoil_folder(rng, folder):
     """Spoils one file of a form's folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     path = rng.choice([p for p in files if p.name != "README.md"])
-    own = {".json": spoil_json, ".hdf5": spoil_hdf5, ".index": spoil_index}
-    own[".txt"] = spoil_text
+    own = {".json": spoil_json, ".index": spoil_index, ".txt": spoil_text}
+    own[".hdf5"] = own[".h5"] = spoil_hdf5
     draw = rng.random()
     if path.suffix in own and draw < 0.6:
         # A file that was spoilt before may be no such file any more.
