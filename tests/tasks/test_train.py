@@ -59,7 +59,7 @@ class Scripted(TextClassifierTask):
         ([0.5, 0.5, 0.5], 2, 1, 3, False),  # of equal ones the first
         ([0.0, 0.0], 3, 1, 2, False),
         ([0.1, 0.2, 0.3], 1, 3, 3, False),
-        ([0.0, 0.0, 0.0, 0.1, 0.1, 0.1], 2, 4, 6, False),  # none before the first above 0
+        ([0.0, 0.0, 0.0, 0.1, 0.1, 0.1], 2, 4, 6, False),  # none before a score
     ],
 )
 def test_the_best_epochs_weights_are_kept(scores, patience, best, epochs, fine_tune):
