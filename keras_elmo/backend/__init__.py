@@ -72,6 +72,22 @@ def scan(step, state, inputs):
     return module.scan(step, state, inputs)
 
 
+def compiled(function, variables):
+    """`function`, made once for each shape of its inputs where the backend compiles.
+
+    Without it JAX would compile a `scan` anew at every call.
+
+    Args:
+        function: of tensors, to a tensor.
+        variables: list of the `keras.Variable`s that it reads, by their values of now.
+    """
+    name = keras.backend.backend()
+    if name not in ("tensorflow", "jax"):
+        return function
+    module = importlib.import_module(f"keras_elmo.backend.{name}")
+    return module.compiled(function, variables)
+
+
 def general_projected_lstm(
     gates_input,
     mask,

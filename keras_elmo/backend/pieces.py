@@ -11,7 +11,7 @@ from keras_elmo.shapes import power_of_two, round_up
 INPUT_ROWS = 256
 # Steps a piece holds where its rows allow more than INPUT_ROWS. Within a piece no
 # sentence leaves, so that the fewer, the fewer rows are computed in vain.
-STEPS = 4
+STEPS = 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +52,7 @@ def pieces(counts):
         spare = rows - counts[first]
         size = min(
             power_of_two(starts[-1] - start + spare),
-            power_of_two(max(INPUT_ROWS, STEPS * rows)),
+            round_up(STEPS * rows, INPUT_ROWS),
         )
         # The steps that begin early enough for `rows` rows to fit behind.
         end = np.searchsorted(starts, start + size - rows, side="right")

@@ -3,6 +3,11 @@
 import tensorflow as tf
 
 
+def compiled(function, variables):
+    """See `keras_elmo.backend`."""
+    return tf.function(function, autograph=False, reduce_retracing=True)
+
+
 def scan(step, state, inputs):
     """See `keras_elmo.backend`."""
     time = tf.shape(inputs[0])[0]

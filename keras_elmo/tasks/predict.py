@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_elmo import backend
 from keras_elmo.tasks.batches import TaskBatches
 from keras_elmo.tasks.encoding import encode
 from keras_elmo.tasks.squad import best_span, tokenize_with_offsets
@@ -49,16 +50,14 @@ def tag_rows(model, encoded, batch_size=32):
 
 
 class CompiledCRF:
-    """A CRF's `decode`, as Keras compiles it for the backend.
-
-    Called as it is, its loops would be compiled anew for each batch on JAX.
+    """A CRF's `decode`, of arrays to an array.
 
     Args:
         crf: `CRF`.
     """
 
     def __init__(self, crf):
-        self._model = _Decoding(crf)
+        self._decode = backend.compiled(crf.decode, crf.variables)
 
     @classmethod
     def of(cls, model):
@@ -69,16 +68,8 @@ class CompiledCRF:
         return model._compiled_crf
 
     def __call__(self, scores, mask):
-        return self._model.predict_on_batch([scores, mask])
-
-
-class _Decoding(keras.Model):
-    def __init__(self, crf):
-        super().__init__()
-        self.crf = crf
-
-    def call(self, inputs):
-        return self.crf.decode(*inputs)
+        tensors = map(keras.ops.convert_to_tensor, (scores, mask))
+        return keras.ops.convert_to_numpy(self._decode(*tensors))
 
 
 def class_rows(model, inputs, batch_size=32):
