@@ -40,13 +40,21 @@ class PackedLSTM:
             x = inputs[piece.start : piece.start + piece.size]
             x = np.pad(x, ((0, piece.size - len(x)), (0, 0)))
             steps = piece.steps
-            run = _run(lstm.cell_clip, lstm.proj_clip, piece.rows, piece.size)
             # The array that XLA writes the steps to has a fixed length.
+            offsets = piece.offsets[: power_of_two(steps)]
+            run = _run(
+                lstm.cell_clip,
+                lstm.proj_clip,
+                piece.rows,
+                x.shape,
+                len(offsets),
+                tuple(tuple(weight.shape) for weight in weights),
+            )
             y, h, c = run(
                 tf.constant(x),
                 _with_rows(h, piece.rows),
                 _with_rows(c, piece.rows),
-                tf.constant(piece.offsets[: power_of_two(steps)]),
+                tf.constant(offsets),
                 tf.constant(steps),
                 weights,
             )
@@ -71,11 +79,11 @@ def _with_rows(array, rows):
 
 
 @functools.cache
-def _run(cell_clip, proj_clip, rows, size):
-    """The piece as a compiled function; clips are part of what is compiled.
+def _run(cell_clip, proj_clip, rows, inputs, steps, weights):
+    """The piece as a compiled function of inputs and weights of these shapes.
 
-    One for each shape: TensorFlow takes many shapes of one function for a mistake, and
-    warns.
+    TensorFlow takes many shapes of one function for a mistake, and warns, where it
+    finds out by itself what there is to compile.
     """
 
     @tf.function(jit_compile=True, autograph=False, reduce_retracing=False)
@@ -107,4 +115,11 @@ def _run(cell_clip, proj_clip, rows, size):
         )
         return outputs.stack(), h, c
 
-    return run
+    hidden_dim = weights[-1][0] // 4
+    floats = [inputs, (rows, weights[1][0]), (rows, hidden_dim)]
+    return run.get_concrete_function(
+        *(tf.TensorSpec(shape, "float32") for shape in floats),
+        tf.TensorSpec((steps,), "int32"),
+        tf.TensorSpec((), "int32"),
+        [tf.TensorSpec(shape, "float32") for shape in weights],
+    )

@@ -1,5 +1,7 @@
 """The packed loops of inference against the layers that they stand for."""
 
+import logging
+
 import keras
 import numpy as np
 import pytest
@@ -147,3 +149,23 @@ def test_rows_multiply_alike_alone_and_together_with_int8_weights(dims):
     for actual in (together, alone):
         np.testing.assert_allclose(actual, expected, rtol=0.02, atol=0.08)
     assert np.abs(expected - x.numpy() @ weight).max() > 1e-3
+
+
+def test_many_shapes_are_no_matter_for_a_warning():
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("only TensorFlow warns of many shapes")
+    import tensorflow as tf
+
+    told = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())
+    lstm = ProjectedLSTM(16, 8)
+    lstm.build((None, None, 8))
+    packed = backend.packed_lstm(lstm)
+    tf.get_logger().addHandler(handler)
+    try:
+        for number in (1, 3, 5, 12, 20, 30, 60, 90):
+            run_packed(packed, random_sentences([4] * number, 8))
+    finally:
+        tf.get_logger().removeHandler(handler)
+    assert told == []
