@@ -71,6 +71,8 @@ def find_datasets(file: h5py.File, path: str | os.PathLike) -> dict[str, h5py.Da
         for key in group:
             name = prefix + key
             link = group.get(key, getlink=True)
+            if link is None:
+                raise KeyError(f"`{name}` is listed and is not there")
             if not isinstance(link, h5py.HardLink):
                 raise ValueError(
                     f"`{path}` must hold its data itself, but `{name}` is a link"

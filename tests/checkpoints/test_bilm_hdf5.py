@@ -11,6 +11,7 @@ import keras_elmo
 from keras_elmo.checkpoints.bilm_hdf5 import load_weights, write_weights
 from keras_elmo.checkpoints.bilm_options import read_options, write_options
 from keras_elmo.checkpoints.convert import convert
+from keras_elmo.checkpoints.hdf5 import find_datasets
 from tests.models_for_tests import character_backbone, word_backbone
 
 PUBLISHED = {
@@ -296,3 +297,14 @@ def test_convert_says_what_it_looked_for(files, tmp_path):
     with pytest.raises(ValueError, match="form='zip'"):
         convert(options, tmp_path / "preset", form="zip")
     assert not (tmp_path / "preset").exists()
+
+
+@pytest.mark.once
+def test_a_name_without_an_entry_is_a_damaged_file(tmp_path, monkeypatch):
+    path = tmp_path / "weights.hdf5"
+    with h5py.File(path, "w") as file:
+        file["name"] = 1.0
+    # As in a file whose table of names was damaged: h5py lists it and finds no link.
+    monkeypatch.setattr(h5py.Group, "get", lambda *_, **__: None)
+    with h5py.File(path) as file, pytest.raises(ValueError, match="is not there"):
+        find_datasets(file, path)
