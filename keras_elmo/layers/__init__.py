@@ -7,6 +7,9 @@ from keras_elmo.layers.attend import Attend as Attend
 from keras_elmo.layers.bidirectional_attention import (
     BidirectionalAttention as BidirectionalAttention,
 )
+from keras_elmo.layers.bidirectional_lstm import (
+    BidirectionalLSTM as BidirectionalLSTM,
+)
 from keras_elmo.layers.bilm_encoder import BiLMEncoder as BiLMEncoder
 from keras_elmo.layers.bilm_softmax import BiLMSoftmax as BiLMSoftmax
 from keras_elmo.layers.carried_state import CarriedState as CarriedState

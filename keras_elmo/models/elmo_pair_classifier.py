@@ -2,11 +2,10 @@
 
 import keras
 
-from keras_elmo.layers import Attend, PoolTokens, TokenAt
+from keras_elmo.layers import Attend, BidirectionalLSTM, PoolTokens, TokenAt
 from keras_elmo.models.elmo_task import (
     ElmoTask,
     as_embedding,
-    bidirectional_lstm,
     check_classes,
     cross_entropy,
     input_of,
@@ -78,10 +77,10 @@ class ElmoPairClassifier(ElmoTask):
         # === Layers ===
         embedding = as_embedding(embedding, dtype)
         classes = check_classes(classes)
-        encoder = bidirectional_lstm(rnn_dim, dtype, "encoder")
+        encoder = BidirectionalLSTM(rnn_dim, dtype=dtype, name="encoder")
         attend = Attend(dtype=dtype, name="attend")
         narrow = keras.layers.Dense(rnn_dim, "relu", dtype=dtype, name="narrow")
-        composer = bidirectional_lstm(rnn_dim, dtype, "composer")
+        composer = BidirectionalLSTM(rnn_dim, dtype=dtype, name="composer")
         pool = PoolTokens(["max", "mean"], dtype=dtype, name="pool")
         hidden = keras.layers.Dense(rnn_dim, "relu", dtype=dtype, name="hidden")
         to_classes = keras.layers.Dense(len(classes), dtype="float32", name="classes")

@@ -2,11 +2,10 @@
 
 import keras
 
-from keras_elmo.layers import BidirectionalAttention, SpanScores
+from keras_elmo.layers import BidirectionalAttention, BidirectionalLSTM, SpanScores
 from keras_elmo.models.elmo_task import (
     ElmoTask,
     as_embedding,
-    bidirectional_lstm,
     cross_entropy,
     input_of,
 )
@@ -70,11 +69,11 @@ class ElmoQuestionAnswering(ElmoTask):
     ):
         # === Layers ===
         embedding = as_embedding(embedding, dtype)
-        encoder = bidirectional_lstm(rnn_dim, dtype, "encoder")
+        encoder = BidirectionalLSTM(rnn_dim, dtype=dtype, name="encoder")
         attention = BidirectionalAttention(dtype=dtype, name="attention")
         narrow = keras.layers.Dense(2 * rnn_dim, "relu", dtype=dtype, name="narrow")
-        modeler = bidirectional_lstm(rnn_dim, dtype, "modeler")
-        end_rnn = bidirectional_lstm(rnn_dim, dtype, "end_rnn")
+        modeler = BidirectionalLSTM(rnn_dim, dtype=dtype, name="modeler")
+        end_rnn = BidirectionalLSTM(rnn_dim, dtype=dtype, name="end_rnn")
 
         def drop(x):
             return seeded_dropout(dropout, dtype=dtype)(x)

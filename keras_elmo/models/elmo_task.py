@@ -176,12 +176,6 @@ def cross_entropy(y, logits):
     return -ops.sum(picked, axis=-1), ops.cast(counts, "float32")
 
 
-def bidirectional_lstm(dim, dtype=None, name=None):
-    """Both directions of an LSTM, each token's states side by side: (..., 2 dim)."""
-    lstm = keras.layers.LSTM(dim, return_sequences=True, dtype=dtype)
-    return keras.layers.Bidirectional(lstm, dtype=dtype, name=name)
-
-
 def input_of(embedding, name):
     """A `keras.Input` of what an embedding reads, and the vectors it gives.
 

@@ -2,11 +2,10 @@
 
 import keras
 
-from keras_elmo.layers import Attend, PoolTokens
+from keras_elmo.layers import Attend, BidirectionalLSTM, PoolTokens
 from keras_elmo.models.elmo_task import (
     ElmoTask,
     as_embedding,
-    bidirectional_lstm,
     check_classes,
     cross_entropy,
     input_of,
@@ -96,12 +95,14 @@ class ElmoTextClassifier(ElmoTask):
         ids, vectors = input_of(embedding, "tokens")
         x = drop(vectors[0])
         if kind == "biattentive":
-            encoded = bidirectional_lstm(rnn_dim, dtype, "encoder")(dense(x, "narrow"))
+            encoded = BidirectionalLSTM(rnn_dim, dtype=dtype, name="encoder")(
+                dense(x, "narrow")
+            )
             attended = Attend(dtype=dtype, name="attend")([encoded, encoded])
             less = keras.layers.Subtract(dtype=dtype)([encoded, attended])
             times = keras.layers.Multiply(dtype=dtype)([encoded, attended])
             x = concatenate([encoded, less, times])
-        x = bidirectional_lstm(rnn_dim, dtype, "integrator")(x)
+        x = BidirectionalLSTM(rnn_dim, dtype=dtype, name="integrator")(x)
         if len(vectors) > 1:
             x = keras.layers.Concatenate(dtype=dtype)([x, vectors[1]])
         sums = ["max", "mean"]

@@ -4,11 +4,10 @@ import keras
 from keras import ops
 
 from keras_elmo import checks
-from keras_elmo.layers import CRF
+from keras_elmo.layers import CRF, BidirectionalLSTM
 from keras_elmo.models.elmo_task import (
     ElmoTask,
     as_embedding,
-    bidirectional_lstm,
     check_classes,
     cross_entropy,
     input_of,
@@ -80,7 +79,10 @@ class ElmoTokenClassifier(ElmoTask):
         embedding = as_embedding(embedding, dtype)
         classes = check_classes(classes)
         depth = checks.positive_int("num_rnn_layers", num_rnn_layers, minimum=0)
-        rnns = [bidirectional_lstm(rnn_dim, dtype, f"rnn_{i}") for i in range(depth)]
+        rnns = [
+            BidirectionalLSTM(rnn_dim, dtype=dtype, name=f"rnn_{i}")
+            for i in range(depth)
+        ]
         drops = [seeded_dropout(dropout, dtype=dtype) for _ in range(depth + 1)]
         to_classes = keras.layers.Dense(len(classes), dtype="float32", name="classes")
         constraints = None if scheme is None else allowed_transitions(classes, scheme)
