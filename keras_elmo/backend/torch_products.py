@@ -35,6 +35,9 @@ def matrix_product(x, kernel, bias=None):
     ):
         result = torch.matmul(x, kernel)
         return result if bias is None else result + bias
+    if not (kernel.is_contiguous() or kernel.t().is_contiguous()):
+        # A part of a wider kernel: oneDNN would take a thousand times as long.
+        kernel = kernel.contiguous()
     return torch.ops.mkldnn._linear_pointwise(x, kernel.t(), bias, "none", [], "")
 
 

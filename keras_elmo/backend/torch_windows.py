@@ -37,6 +37,7 @@ class _MaxOverWindows(torch.autograd.Function):
             positions(width, dim, ctx.filters)
         ):
             d_new = d_best[:, :columns] * (arg[:, :columns] == number)
-            d_kernel[:rows, :columns].addmm_(flat[:, first:last].T, d_new)
-            d_flat[:, first:last].addmm_(d_new, kernel[:rows, :columns].T)
+            d_kernel[:rows, :columns] += matrix_product(flat[:, first:last].T, d_new)
+            part = kernel[:rows, :columns].T
+            d_flat[:, first:last] += matrix_product(d_new, part)
         return d_flat.reshape(ctx.shape), d_kernel, None

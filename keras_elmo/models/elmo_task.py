@@ -33,6 +33,9 @@ class ElmoTask(keras.Model):
     """
 
     def __init__(self, inputs, outputs, embedding, arguments, vocabulary, **kwargs):
+        if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
+            rule = "a keras_elmo.text.Vocabulary, or None"
+            raise TypeError(checks.received("vocabulary", vocabulary, rule))
         trainable, dtype = kwargs.pop("trainable", True), kwargs.pop("dtype", None)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         if dtype is not None:  # a functional model passes over the argument

@@ -4,7 +4,7 @@ import numpy as np
 from keras import ops
 
 from keras_elmo.embed import embed_iter
-from keras_elmo.layers import ElmoEmbedding, LayerMixes
+from keras_elmo.layers import LayerMixes
 from keras_elmo.text.characters import check_sentences, distinct_tokens
 
 
@@ -75,17 +75,11 @@ def encode(model, sentences):
     return TokenIds(sentences, model.preprocessor.tokenizer)
 
 
-def can_store_layers(model):
-    """Whether a model's biLM gives the same vectors in every epoch."""
-    embedding = model.embedding
-    return isinstance(embedding, ElmoEmbedding) and not embedding.trainable_backbone
-
-
 def on_stored_layers(model):
     """The same model, with the same weights, behind layers that are computed before.
 
     Args:
-        model: a task model whose biLM is held still.
+        model: a task model whose biLM is held still meanwhile.
     """
     backbone = model.embedding.backbone
     mixes = LayerMixes.from_config(

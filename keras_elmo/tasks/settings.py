@@ -19,6 +19,9 @@ class TaskSettings:
         mix_regularizer: float, times the sum of the squares of the mix's weights.
         elmo_dropout: float, on each mix.
         fine_tune: bool. Train the biLM along.
+        frozen_epochs: int at most, before the biLM is trained along, in which it is
+            held still and the task's own layers learn: what these send back while they
+            are random would spoil it.
         embedding_dim: int, of random vectors that know no context.
         rnn_dim: int, units of the task's LSTMs in each direction.
         num_rnn_layers: int (token classifier).
@@ -34,7 +37,8 @@ class TaskSettings:
         patience: int, epochs without a better score before training ends; counted from
             the first score above 0.
         batch_size: int, examples.
-        learning_rate: float of Adam, or None for 0.001, fine-tuning 0.0003.
+        learning_rate: float of Adam, or None for 0.001, fine-tuning 0.0003. Epochs
+            before the fine-tuning have 0.001.
         clip_norm: float, the gradient's global norm at most.
         seed: int, of weights, dropout and order.
         dtype: Keras' dtype policy.
@@ -46,6 +50,7 @@ class TaskSettings:
     mix_regularizer: float = 0.0
     elmo_dropout: float = 0.0
     fine_tune: bool = False
+    frozen_epochs: int = 10
     embedding_dim: int = 100
     rnn_dim: int = 128
     num_rnn_layers: int = 1
@@ -68,8 +73,8 @@ class TaskSettings:
         for name in ("epochs", "patience", "batch_size", "num_mixes", "rnn_dim"):
             checks.positive_int(name, getattr(self, name))
         checks.positive_int("embedding_dim", self.embedding_dim)
-        checks.positive_int("num_rnn_layers", self.num_rnn_layers, minimum=0)
-        checks.positive_int("seed", self.seed, minimum=0)
+        for name in ("num_rnn_layers", "seed", "frozen_epochs"):
+            checks.positive_int(name, getattr(self, name), minimum=0)
         checks.positive_float("clip_norm", self.clip_norm)
         if self.learning_rate is not None:
             checks.positive_float("learning_rate", self.learning_rate)

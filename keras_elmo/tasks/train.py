@@ -1,17 +1,14 @@
 """Training of a task model: epochs until the held-out score falls."""
 
+import dataclasses
+
 import keras
 import numpy as np
 
 from keras_elmo.layers import ElmoEmbedding
 from keras_elmo.randomness import seeded
 from keras_elmo.tasks.batches import TaskBatches
-from keras_elmo.tasks.encoding import (
-    can_store_layers,
-    copy_weights,
-    encode,
-    on_stored_layers,
-)
+from keras_elmo.tasks.encoding import copy_weights, encode, on_stored_layers
 
 
 def build_model(task, train, settings, model=None, embedding=None, vocabulary=None):
@@ -71,7 +68,9 @@ class Fitting:
     """Trains a task model, an epoch at a time, and keeps the best weights.
 
     Where the biLM is held still its layers are computed once, and the model that is
-    trained stands behind them; the weights go back at the end.
+    trained stands behind them; the weights go back at the end. Fine-tuning begins with
+    such epochs (`TaskSettings.frozen_epochs`), and its result is never worse on `dev`
+    than theirs.
 
     Args:
         task: one of `TASKS`' values.
@@ -88,9 +87,11 @@ class Fitting:
         self.task, self.model, self.settings = task, model, settings
         self.log = log or (lambda line: None)
         self.stored = {} if stored is None else stored
+        # Not the layer's own flag: fine-tuning holds the biLM still at first.
+        held = isinstance(model.embedding, ElmoEmbedding) and not settings.fine_tune
         with seeded(settings.seed):
-            self.trained = on_stored_layers(model) if can_store_layers(model) else model
-        self.dev = dev
+            self.trained = on_stored_layers(model) if held else model
+        self.train, self.dev = train, dev
         self.dev_inputs = self.encode(dev)
         self.batches = TaskBatches(
             self.encode(train),
@@ -130,7 +131,8 @@ class Fitting:
 
         Returns:
             dict: the scores on `dev` of the best epoch, which the model then has the
-            weights of, "epoch", its number, and "epochs", how many there were.
+            weights of, "epoch", its number, and "epochs", how many there were: those
+            before a fine-tuning count.
 
         Raises:
             ArithmeticError: when the loss or a score is no number, naming the epoch.
@@ -139,10 +141,14 @@ class Fitting:
         optimizer = keras.optimizers.Adam(
             settings.adam_learning_rate, global_clipnorm=settings.clip_norm
         )
-        self.trained.compile(optimizer=optimizer)
         best: dict = {}
         kept = None
-        for epoch in range(1, settings.epochs + 1):
+        if settings.fine_tune and settings.frozen_epochs:
+            best = self._learn_own_layers()
+            kept = self.trained.get_weights()
+        begin = len(self.history)
+        self.trained.compile(optimizer=optimizer)
+        for epoch in range(begin + 1, begin + settings.epochs + 1):
             (loss,) = self.trained.fit(
                 self.batches, epochs=1, verbose=0, shuffle=False
             ).history["loss"]
@@ -160,7 +166,10 @@ class Fitting:
                 best = {**scores, "epoch": epoch}
                 kept = self.trained.get_weights()
             # A span score stays 0 while all is "O": no sign that training is over.
-            elif best[metric] > 0 and epoch - best["epoch"] >= settings.patience:
+            elif (
+                best[metric] > 0
+                and epoch - max(best["epoch"], begin) >= settings.patience
+            ):
                 break
         self.trained.set_weights(kept)
         if self.trained is not self.model:
@@ -169,6 +178,25 @@ class Fitting:
             # Adam's slots would make a saved model three times as large.
             self.model.optimizer, self.model.compiled = None, False
         return {**best, "epochs": len(self.history)}
+
+    def _learn_own_layers(self):
+        """Trains all but the biLM; the best scores on `dev`, and their epoch."""
+        settings = self.settings
+        frozen = Fitting(
+            *(self.task, self.model, self.train, self.dev),
+            dataclasses.replace(
+                settings,
+                fine_tune=False,
+                epochs=settings.frozen_epochs,
+                learning_rate=None,
+            ),
+            log=lambda line: self.log(f"{line}  (biLM held still)"),
+            stored=self.stored,
+        )
+        found = frozen.run()
+        self.history = frozen.history
+        # Not by the stored layers, which are float16: by the model that goes on.
+        return {**self.score(self.dev, self.dev_inputs), "epoch": found["epoch"]}
 
     def _diverged(self, what, epoch):
         return ArithmeticError(

@@ -35,7 +35,8 @@ VARIANTS = {
     "fine-tuned": {"fine_tune": True},
 }
 SETTINGS = TaskSettings(rnn_dim=64, epochs=10, patience=2, batch_size=32)
-FINE_TUNE = {"epochs": 3, "patience": 1}
+# Behind the epochs in which the biLM is held still, which are as those of the others.
+FINE_TUNE = {"epochs": 5, "patience": 2}
 
 
 def parts(examples, *shares):

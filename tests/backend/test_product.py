@@ -52,6 +52,32 @@ def test_without_a_gradient_it_is_the_same():
         assert backend.product(x, kernel.bfloat16()).dtype == torch.bfloat16
 
 
+def test_a_part_of_a_wider_kernel_is_laid_out_anew(monkeypatch):
+    """oneDNN's time for it as it stands was a thousand times as long."""
+    if keras.backend.backend() != "torch":
+        pytest.skip("only PyTorch asks oneDNN")
+    import torch
+
+    from keras_elmo.backend import torch_products
+
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("this PyTorch has no oneDNN")
+    x, wide = torch.randn(8, 16), torch.randn(32, 64)
+    given = []
+    for kernel in (wide[:16, :24], wide.T[:16, :24], wide[:16], wide.T[:16]):
+        contiguous = kernel.contiguous
+        monkeypatch.setattr(
+            kernel,
+            "contiguous",
+            lambda make=contiguous: given.append(make()) or given[-1],
+            raising=False,
+        )
+        actual = torch_products.matrix_product(x, kernel)
+        torch.testing.assert_close(actual, x @ kernel)
+    # Whole rows of one were given as they are.
+    assert [tuple(part.shape) for part in given] == [(16, 24), (16, 24), (16, 32)]
+
+
 def test_the_gradient_of_a_product_with_a_bias():
     if keras.backend.backend() != "torch":
         pytest.skip("only PyTorch has a gradient of its own")

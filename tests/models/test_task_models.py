@@ -277,6 +277,15 @@ def test_an_embedding_that_fits_no_task_is_refused(embedding, error):
 
 
 @pytest.mark.once
+def test_words_that_are_no_vocabulary_are_refused():
+    table = keras.layers.Embedding(5, 3, mask_zero=True)
+    with pytest.raises(TypeError, match="`vocabulary` must be"):
+        made("tokens", table, vocabulary=["a", "b"])
+    with pytest.raises(TypeError, match="`vocabulary` must be"):
+        character_backbone().vocabulary = ["a", "b"]
+
+
+@pytest.mark.once
 @pytest.mark.parametrize("classes", [["a"], ["a", "a"]])
 def test_classes_that_are_none_are_refused(classes):
     with pytest.raises(ValueError, match="classes"):
