@@ -1,5 +1,6 @@
 """Files of vectors, written sentence by sentence in flat memory."""
 
+import io
 import json
 import math
 import zipfile
@@ -24,8 +25,9 @@ class _Index:
     """
 
     def __init__(self):
-        # The text itself, which takes a third of the memory of a dict of it.
-        self._json = bytearray(b"{")
+        # The text itself: a third of a dict's memory, and no copy at the end.
+        self._json = io.BytesIO()
+        self._json.write(b"{")
         self.number = 0
 
     def add(self, sentence):
@@ -34,14 +36,14 @@ class _Index:
         if self.number < MAX_INDEXED_SENTENCES:
             # With escapes for what HDF5's strings do not hold: NUL, surrogates.
             entry = f'{", " * (self.number > 0)}{json.dumps(sentence)}: "{name}"'
-            self._json += entry.encode("ascii")
+            self._json.write(entry.encode("ascii"))
         self.number += 1
         return name
 
     def finish(self):
         """The whole as JSON: ASCII bytes. Nothing can be added then."""
-        self._json += b"}"
-        return bytes(self._json)
+        self._json.write(b"}")
+        return self._json.getvalue()
 
 
 class HDF5Writer:
@@ -57,6 +59,10 @@ class HDF5Writer:
 
     def __init__(self, path, label="text"):
         self._file = h5py.File(path, "w-")
+        # What HDF5 keeps of datasets that are written already, 32 MiB else.
+        cache = self._file.id.get_mdc_config()
+        cache.max_size = cache.initial_size = cache.min_size = 1 << 20
+        self._file.id.set_mdc_config(cache)
         self._index = _Index()
 
     def write(self, sentence, vectors):

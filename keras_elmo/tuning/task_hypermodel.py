@@ -149,7 +149,11 @@ class ElmoTaskHyperModel(SettingsHyperModel):
         """
         settings = self.settings_of(hp)
         if epochs is not None:
-            settings = dataclasses.replace(settings, epochs=epochs)
+            settings = dataclasses.replace(
+                settings,
+                epochs=epochs,
+                frozen_epochs=min(settings.frozen_epochs, epochs),
+            )
         fitting = Fitting(
             self.task,
             model,

@@ -126,11 +126,13 @@ def matrix_product_rate(size=2048, seconds=2.0):
     import keras
     import numpy as np
 
+    from keras_elmo import backend
+
     a = keras.ops.convert_to_tensor(np.random.rand(size, size).astype("float32"))
     best, started = float("inf"), time.perf_counter()
     while time.perf_counter() - started < seconds:
         begin = time.perf_counter()
-        product = keras.ops.matmul(a, a)
+        product = backend.product(a, a)
         keras.ops.convert_to_numpy(product[:1, :1])
         best = min(best, time.perf_counter() - begin)
     return 2 * size**3 / best / 1e9

@@ -23,6 +23,20 @@ def test_the_next_export_is_the_next_version(tmp_path):
 
 
 @pytest.mark.once
+def test_each_weight_is_written_once(tmp_path):
+    import tensorflow as tf
+
+    backbone = character_backbone()
+    export_saved_model(backbone, tmp_path / "elmo")
+    path = tmp_path / "elmo" / "1" / "variables" / "variables"
+    shapes = tf.train.load_checkpoint(str(path)).get_variable_to_shape_map()
+    found = [tuple(shape) for name, shape in shapes.items() if "VARIABLE" in name]
+    # Dropout's seeds, (2,), are not used.
+    wanted = [tuple(weight.shape) for weight in backbone.weights]
+    assert sorted(x for x in found if x != (2,)) == sorted(wanted)
+
+
+@pytest.mark.once
 @pytest.mark.parametrize(
     "model, error",
     [

@@ -141,7 +141,7 @@ def test_a_biLM_that_was_tuned_is_in_the_file(preset, files, tmp_path):
     summary = train_task(
         *("text-classifier", files["train"], files["dev"], output),
         model=preset,
-        changes=changes(fine_tune="true", num_mixes=2),
+        changes=changes(fine_tune="true", frozen_epochs=0, num_mixes=2),
         verbose=False,
     )
     model = keras.saving.load_model(output)

@@ -54,7 +54,7 @@ def token_classifier():
         examples(24, 0),
         examples(8, 1),
         character_backbone(),
-        {"epochs": 1},
+        {"epochs": 1, "frozen_epochs": 0},
         TASK_RANGES,
     )
 
