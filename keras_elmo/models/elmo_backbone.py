@@ -18,7 +18,7 @@ from keras_elmo.text.characters import (
     encode_tokens,
 )
 from keras_elmo.text.elmo_tokenizer import ids_width
-from keras_elmo.text.vocabulary import Vocabulary
+from keras_elmo.text.vocabulary import check_vocabulary
 from keras_elmo.text.vocabulary_files import (
     VOCABULARY_FILE as VOCABULARY_FILE,
     read_vocabulary,
@@ -325,9 +325,7 @@ class ElmoBackbone(keras.Model):
         self._vocabulary = vocabulary
 
     def _check_vocabulary(self, vocabulary):
-        if not isinstance(vocabulary, Vocabulary):
-            rule = "a keras_elmo.text.Vocabulary, or None"
-            raise TypeError(checks.received("vocabulary", vocabulary, rule))
+        check_vocabulary(vocabulary)
         if self.vocabulary_size is not None and len(vocabulary) != self.vocabulary_size:
             raise ValueError(
                 f"`vocabulary` must have one word a row of the model's word table "

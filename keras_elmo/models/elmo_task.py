@@ -10,7 +10,7 @@ from keras_elmo.layers import ElmoEmbedding, LayerMixes
 from keras_elmo.models.elmo_backbone import VOCABULARY_FILE
 from keras_elmo.text.elmo_preprocessor import ElmoPreprocessor
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
-from keras_elmo.text.vocabulary import Vocabulary
+from keras_elmo.text.vocabulary import Vocabulary, check_vocabulary
 
 # A target that does not count: padding.
 IGNORED = -1
@@ -33,9 +33,8 @@ class ElmoTask(keras.Model):
     """
 
     def __init__(self, inputs, outputs, embedding, arguments, vocabulary, **kwargs):
-        if vocabulary is not None and not isinstance(vocabulary, Vocabulary):
-            rule = "a keras_elmo.text.Vocabulary, or None"
-            raise TypeError(checks.received("vocabulary", vocabulary, rule))
+        if vocabulary is not None:
+            check_vocabulary(vocabulary)
         trainable, dtype = kwargs.pop("trainable", True), kwargs.pop("dtype", None)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         if dtype is not None:  # a functional model passes over the argument

@@ -86,9 +86,9 @@ class Fitting:
     def __init__(self, task, model, train, dev, settings, log=None, stored=None):
         self.task, self.model, self.settings = task, model, settings
         self.log = log or (lambda line: None)
-        self.stored = {} if stored is None else stored
         # Not the layer's own flag: fine-tuning holds the biLM still at first.
         held = isinstance(model.embedding, ElmoEmbedding) and not settings.fine_tune
+        self.lent, self.stored = stored, {} if stored is None else stored
         with seeded(settings.seed):
             self.trained = on_stored_layers(model) if held else model
         self.train, self.dev = train, dev
@@ -191,7 +191,8 @@ class Fitting:
                 learning_rate=None,
             ),
             log=lambda line: self.log(f"{line}  (biLM held still)"),
-            stored=self.stored,
+            # Where nobody wants the layers again they go with these epochs.
+            stored=self.lent,
         )
         found = frozen.run()
         self.history = frozen.history

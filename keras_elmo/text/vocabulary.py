@@ -162,6 +162,13 @@ class Vocabulary:
             temporary.write_bytes(text.encode("utf-8"))
 
 
+def check_vocabulary(vocabulary: object) -> None:
+    """An error that names the argument where it is no `Vocabulary`."""
+    if not isinstance(vocabulary, Vocabulary):
+        rule = "a keras_elmo.text.Vocabulary, or None"
+        raise TypeError(checks.received("vocabulary", vocabulary, rule))
+
+
 def read_words(path: str | PathLike) -> tuple[list[str], list[int] | None]:
     """The words of a file that `Vocabulary.read` reads, the special ones or not.
 
