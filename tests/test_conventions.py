@@ -35,6 +35,7 @@ REGISTERED_NAMES = {
     "AddSentenceMarkers",
     "Attend",
     "BidirectionalAttention",
+    "BidirectionalLSTM",
     "CRF",
     "ElmoPairClassifier",
     "ElmoQuestionAnswering",
