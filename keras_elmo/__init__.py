@@ -24,6 +24,7 @@ from keras_elmo.layers import (
     AddSentenceMarkers as AddSentenceMarkers,
     Attend as Attend,
     BidirectionalAttention as BidirectionalAttention,
+    BidirectionalLSTM as BidirectionalLSTM,
     BiLMEncoder as BiLMEncoder,
     BiLMSoftmax as BiLMSoftmax,
     CarriedState as CarriedState,
