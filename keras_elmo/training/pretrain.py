@@ -24,6 +24,7 @@ from keras_elmo.training.build import (
     usable_negatives,
 )
 from keras_elmo.training.checkpoint import (
+    find_checkpoints,
     remove_leftovers,
     restore_checkpoint,
     save_checkpoint,
@@ -139,6 +140,9 @@ class _Run:
         if self.writes:
             for folder in (path, self.checkpoints):
                 remove_leftovers(folder)
+        # By the same name, the directory of one may be another than that of the others.
+        seen = [checkpoint.name for checkpoint in find_checkpoints(self.checkpoints)]
+        check_agreement(run_dir=seen)
         stored = restore_checkpoint(self.model, self.checkpoints)
         if stored is not None:
             fields = self.position.__dict__

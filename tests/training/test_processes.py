@@ -34,7 +34,7 @@ text = sentences()
 corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text))
 held_out = Corpus.from_sentences(sentences(12, seed=1), corpus.vocabulary)
 arguments = {arguments}
-pretrain(corpus, {path!r}, "tiny", held_out=held_out, verbose=False, **arguments)
+pretrain(corpus, {path}, "tiny", held_out=held_out, verbose=False, **arguments)
 """
 on_jax = pytest.mark.skipif(
     keras.backend.backend() != "jax", reason="several processes train on JAX"
@@ -42,12 +42,12 @@ on_jax = pytest.mark.skipif(
 
 
 def run_two(path, arguments):
-    """What two processes end with and say, each with the `arguments`, Python text."""
+    """What two processes end with and say; run's path and `arguments`: Python text."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{server.getsockname()[1]}"
     program = PROGRAM.format(
-        coordinator=coordinator, path=str(path), arguments=arguments
+        coordinator=coordinator, path=path, arguments=arguments
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [
@@ -76,7 +76,7 @@ def column(path, name):
 @on_jax
 def test_two_processes_have_the_losses_of_one(corpus, held_out, tmp_path):
     arguments = {"changes": CHANGES, "steps": 6}
-    codes, told = run_two(tmp_path / "two", repr(arguments))
+    codes, told = run_two(repr(str(tmp_path / "two")), repr(arguments))
     assert codes == [0, 0], told
     one, two = tmp_path / "one", tmp_path / "two"
     pretrain(corpus, one, "tiny", held_out=held_out, verbose=False, **arguments)
@@ -87,9 +87,32 @@ def test_two_processes_have_the_losses_of_one(corpus, held_out, tmp_path):
 
 
 @on_jax
+def test_two_processes_go_on_from_their_checkpoint(corpus, held_out, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    for steps in (3, 6):
+        arguments = {"changes": CHANGES, "steps": steps}
+        codes, told = run_two(repr(str(two)), repr(arguments))
+        assert codes == [0, 0], told
+    pretrain(corpus, one, "tiny", held_out=held_out, verbose=False, **arguments)
+    for name in ("loss", "perplexity"):
+        np.testing.assert_allclose(column(two, name), column(one, name), rtol=1e-4)
+
+
+@on_jax
+def test_a_process_that_does_not_see_the_checkpoint_is_refused(corpus, tmp_path):
+    pretrain(corpus, tmp_path / "0", "tiny", CHANGES, steps=3, verbose=False)
+    # The other machine has a disk of its own under the same name.
+    path = f"{str(tmp_path)!r} + '/' + str(index)"
+    codes, told = run_two(path, {"changes": CHANGES, "steps": 6})
+    assert codes == [1, 1], told
+    for text in told:
+        assert "ValueError: `run_dir` must be the same in all processes" in text
+
+
+@on_jax
 def test_processes_that_are_told_different_things_are_refused(tmp_path):
     arguments = f"{{'changes': {CHANGES}, 'steps': 6 + index}}"
-    codes, told = run_two(tmp_path / "two", arguments)
+    codes, told = run_two(repr(str(tmp_path / "two")), arguments)
     assert codes == [1, 1], told
     for text in told:
         assert "ValueError: `steps` must be the same in all processes" in text
