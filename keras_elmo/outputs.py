@@ -1,5 +1,7 @@
 """Files of vectors, written sentence by sentence in flat memory."""
 
+import array
+import copy
 import io
 import json
 import math
@@ -15,6 +17,8 @@ from keras_elmo import checks
 MAX_INDEXED_SENTENCES = 1_000_000
 # Floats of rows that are written together: Parquet reads by groups of rows.
 ROW_GROUP = 1 << 22
+# Characters of an archive's index that are written at once.
+INDEX_PART = 1 << 16
 
 
 class _Index:
@@ -41,9 +45,9 @@ class _Index:
         return name
 
     def finish(self):
-        """The whole as JSON: ASCII bytes. Nothing can be added then."""
+        """The whole as JSON: a view of ASCII bytes. Nothing can be added then."""
         self._json.write(b"}")
-        return self._json.getvalue()
+        return self._json.getbuffer()
 
 
 class HDF5Writer:
@@ -74,11 +78,47 @@ class HDF5Writer:
         dataset = self._file.create_dataset(
             "sentence_to_index", (1,), dtype=h5py.string_dtype()
         )
-        dataset[0] = self._index.finish()
+        dataset[0] = bytes(self._index.finish())
 
     def close(self):
         """Closes the file, finished or not."""
         self._file.close()
+
+
+class _Entries(list):
+    """`ZipFile.filelist` in a tenth of the memory: what differs between entries.
+
+    An archive's directory stands at its end, so that all of it is held until then.
+    """
+
+    # Of `zipfile.ZipInfo`; names are kept beside them.
+    NUMBERS = ("header_offset", "file_size", "compress_size", "CRC")
+
+    def __init__(self):
+        super().__init__()
+        self._numbers = array.array("Q")
+        self._names = io.BytesIO()
+        self._form = zipfile.ZipInfo()
+
+    def append(self, entry):
+        self._form = entry
+        self._numbers.extend(getattr(entry, name) for name in self.NUMBERS)
+        self._names.write(entry.filename.encode("ascii") + b"\n")
+
+    def __len__(self):
+        return len(self._numbers) // len(self.NUMBERS)
+
+    def __iter__(self):
+        step = len(self.NUMBERS)
+        self._names.seek(0)
+        for row, line in enumerate(self._names):
+            entry = copy.copy(self._form)
+            entry.filename = line[:-1].decode("ascii")
+            for key, number in zip(
+                self.NUMBERS, self._numbers[row * step : (row + 1) * step], strict=True
+            ):
+                setattr(entry, key, number)
+            yield entry
 
 
 class NpzWriter:
@@ -91,6 +131,7 @@ class NpzWriter:
 
     def __init__(self, path, label="text"):
         self._zip = zipfile.ZipFile(path, "x", zipfile.ZIP_STORED, allowZip64=True)
+        self._zip.filelist = _Entries()
         self._index = _Index()
 
     def write(self, sentence, vectors):
@@ -99,12 +140,23 @@ class NpzWriter:
 
     def finish(self):
         """Writes what stands at the end."""
-        text = self._index.finish().decode("ascii")
-        self._write_array("sentence_to_index", np.array(text))
+        text = self._index.finish()
+        # NumPy's strings take four bytes a character: never all of them at once.
+        header = {"descr": f"<U{len(text)}", "fortran_order": False, "shape": ()}
+        with self._open("sentence_to_index") as entry:
+            np.lib.format.write_array_header_2_0(entry, header)
+            for start in range(0, len(text), INDEX_PART):
+                part = bytes(text[start : start + INDEX_PART])
+                entry.write(part.decode("ascii").encode("utf-32-le"))
+
+    def _open(self, name):
+        return self._zip.open(f"{name}.npy", "w", force_zip64=True)
 
     def _write_array(self, name, array):
-        with self._zip.open(f"{name}.npy", "w", force_zip64=True) as entry:
+        with self._open(name) as entry:
             np.lib.format.write_array(entry, np.asarray(array, order="C"))
+        # Names are told apart by their numbers.
+        self._zip.NameToInfo.clear()
 
     def close(self):
         """Closes the file, finished or not."""

@@ -1,6 +1,8 @@
-"""Parquet: what other programs read of our vectors."""
+"""Archives and Parquet: what other programs read of our vectors."""
 
+import json
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -90,4 +92,23 @@ def test_arrays_of_an_archive_are_found_by_their_sentence(text, backbone, tmp_pa
     embed_file(text, backbone, tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as arrays:
         assert set(arrays) == {"0", "1", "2", "3", "sentence_to_index"}
-        assert '"a": "2"' in str(arrays["sentence_to_index"])
+        index = json.loads(str(arrays["sentence_to_index"]))
+        assert index == {line: str(number) for number, line in enumerate(LINES)}
+        assert arrays["sentence_to_index"].dtype.kind == "U"
+        assert arrays["0"].shape == (3, 8) and arrays["1"].shape == (0, 8)
+
+
+def test_an_archive_of_many_sentences_is_whole(tmp_path):
+    number = 70_000  # more than an archive's first form counts to
+    writer = outputs.NpzWriter(tmp_path / "out.npz")
+    for row in range(number):
+        writer.write(f"sentence {row}", np.float32(row))
+    writer.finish()
+    writer.close()
+    with zipfile.ZipFile(tmp_path / "out.npz") as archive:
+        assert archive.testzip() is None
+    with np.load(tmp_path / "out.npz") as arrays:
+        assert len(arrays) == number + 1
+        index = json.loads(str(arrays["sentence_to_index"]))
+        for row in (0, 1, 12_345, number - 1):
+            assert arrays[index[f"sentence {row}"]] == row

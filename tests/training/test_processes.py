@@ -46,9 +46,7 @@ def run_two(path, arguments):
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         coordinator = f"127.0.0.1:{server.getsockname()[1]}"
-    program = PROGRAM.format(
-        coordinator=coordinator, path=path, arguments=arguments
-    )
+    program = PROGRAM.format(coordinator=coordinator, path=path, arguments=arguments)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     started = [
         subprocess.Popen(
