@@ -45,9 +45,9 @@ class _Index:
         return name
 
     def finish(self):
-        """The whole as JSON: a view of ASCII bytes. Nothing can be added then."""
+        """The whole as JSON: ASCII bytes. Nothing can be added then."""
         self._json.write(b"}")
-        return self._json.getbuffer()
+        return self._json.getvalue()
 
 
 class HDF5Writer:
@@ -78,7 +78,7 @@ class HDF5Writer:
         dataset = self._file.create_dataset(
             "sentence_to_index", (1,), dtype=h5py.string_dtype()
         )
-        dataset[0] = bytes(self._index.finish())
+        dataset[0] = self._index.finish()
 
     def close(self):
         """Closes the file, finished or not."""
@@ -146,8 +146,8 @@ class NpzWriter:
         with self._open("sentence_to_index") as entry:
             np.lib.format.write_array_header_2_0(entry, header)
             for start in range(0, len(text), INDEX_PART):
-                part = bytes(text[start : start + INDEX_PART])
-                entry.write(part.decode("ascii").encode("utf-32-le"))
+                part = text[start : start + INDEX_PART].decode("ascii")
+                entry.write(part.encode("utf-32-le"))
 
     def _open(self, name):
         return self._zip.open(f"{name}.npy", "w", force_zip64=True)

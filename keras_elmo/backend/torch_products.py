@@ -4,11 +4,14 @@ import functools
 from collections.abc import Callable
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 # A weight is packed for a number of rows; it can be used with any other.
 PACKED_FOR = 64
 # oneDNN brings the kernel into its own layout first, which so many rows make up for.
 FEWEST_ROWS = 4
+# Weights that were packed, by the parameter: (its version, its address, packed).
+_PACKED = WeakIdKeyDictionary()
 # PyTorch's product with int8 weights reads so many at a time, past their end too.
 INT8_BLOCK = 32
 
@@ -35,10 +38,34 @@ def matrix_product(x, kernel, bias=None):
     ):
         result = torch.matmul(x, kernel)
         return result if bias is None else result + bias
-    if not (kernel.is_contiguous() or kernel.t().is_contiguous()):
+    if _is_held_still(kernel) and x.numel() <= PACKED_FOR * x.shape[-1]:
+        weight = _packed_once(kernel)
+    elif kernel.is_contiguous() or kernel.t().is_contiguous():
+        weight = kernel.t()
+    else:
         # A part of a wider kernel: oneDNN would take a thousand times as long.
-        kernel = kernel.contiguous()
-    return torch.ops.mkldnn._linear_pointwise(x, kernel.t(), bias, "none", [], "")
+        weight = kernel.contiguous().t()
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+
+
+def _is_held_still(kernel):
+    """Whether a kernel is a model's own, and nothing is being trained."""
+    return isinstance(kernel, torch.nn.Parameter) and not torch.is_grad_enabled()
+
+
+def _packed_once(kernel):
+    """A parameter's transpose in oneDNN's layout, kept as long as the parameter is.
+
+    Bringing it there takes longer than to multiply it with the rows of a sentence.
+    """
+    made_from = kernel._version, kernel.data_ptr()
+    found = _PACKED.get(kernel)
+    if found is None or found[0] != made_from:
+        packed = torch.ops.mkldnn._reorder_linear_weight(
+            kernel.detach().t().contiguous(), PACKED_FOR
+        )
+        found = _PACKED[kernel] = made_from, packed
+    return found[1]
 
 
 def packed_product(

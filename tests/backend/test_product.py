@@ -1,5 +1,7 @@
 """The product with a kernel against NumPy's, on paths with and without a gradient."""
 
+import gc
+
 import keras
 import numpy as np
 import pytest
@@ -93,3 +95,36 @@ def test_the_gradient_of_a_product_with_a_bias():
             function(*tensors).square().sum().backward()
             found.append([tensors[i].grad for i in needs])
         torch.testing.assert_close(*found)
+
+
+def test_a_kernel_that_has_changed_is_packed_anew():
+    if keras.backend.backend() != "torch":
+        pytest.skip("only PyTorch packs kernels")
+    import torch
+
+    from keras_elmo.backend import torch_products
+
+    if not torch.backends.mkldnn.is_available():
+        pytest.skip("this PyTorch has no oneDNN")
+
+    def numbers():
+        return rng.normal(size=(16, 24)).astype("float32")
+
+    x, variable = torch.randn(6, 16), keras.Variable(numbers())
+    held = len(torch_products._PACKED)
+    with torch.no_grad():
+        for change in (
+            lambda _: None,
+            lambda _: None,
+            variable.assign,
+            lambda _: variable.value.mul_(2.0),  # as an optimizer does
+            lambda other: setattr(variable.value, "data", torch.tensor(other)),
+        ):
+            change(numbers())
+            actual = backend.product(x, variable)
+            torch.testing.assert_close(actual, x @ variable.value)
+            assert len(torch_products._PACKED) == held + 1
+    # Gone with the model.
+    variable, change = None, None
+    gc.collect()
+    assert len(torch_products._PACKED) == held
