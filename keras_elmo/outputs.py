@@ -75,10 +75,9 @@ class HDF5Writer:
 
     def finish(self):
         """Writes what stands at the end."""
-        dataset = self._file.create_dataset(
-            "sentence_to_index", (1,), dtype=h5py.string_dtype()
-        )
-        dataset[0] = self._index.finish()
+        text = self._index.finish()
+        # Of a fixed length: HDF5 would copy one of variable length twice.
+        self._file["sentence_to_index"] = np.frombuffer(text, f"S{len(text)}")
 
     def close(self):
         """Closes the file, finished or not."""
