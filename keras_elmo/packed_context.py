@@ -132,11 +132,18 @@ class PackedStack:
         outputs = []
         first, steps = vectors[[opening]], vectors[order.source]
         for layer, lstm in enumerate(self.lstms):
-            # All streams begin alike: one row makes the step for all.
-            first_output, state = lstm(first, [1], None)
-            output = first_output[:0]
-            if order.counts:
-                output, _ = lstm(steps, order.counts, state)
+            if order.counts[:1] == [1]:
+                # Of one stream the marker is the first step, with no call of its own.
+                output, _ = lstm(
+                    np.concatenate([first, steps]), [1, *order.counts], None
+                )
+                first_output, output = output[:1], output[1:]
+            else:
+                # All streams begin alike: one row makes the step for all.
+                first_output, state = lstm(first, [1], None)
+                output = first_output[:0]
+                if order.counts:
+                    output, _ = lstm(steps, order.counts, state)
             if self.use_skip_connections and layer > 0:
                 first_output, output = first_output + first, output + steps
             outputs.append((first_output, output))
