@@ -40,16 +40,14 @@ class PackedLSTM:
         self._prepare()
         lstm = self.lstm
         if state is None:
-            h = jnp.zeros((1, lstm.output_dim))
-            c = jnp.zeros((1, lstm.hidden_dim))
+            h = np.zeros((1, lstm.output_dim), "float32")
+            c = np.zeros((1, lstm.hidden_dim), "float32")
         else:
             h, c = state
         outputs = np.empty((len(inputs), lstm.output_dim), "float32")
-        made = []
         for piece in pieces(counts):
             x = inputs[piece.start : piece.start + piece.size]
             x = np.pad(x, ((0, piece.size - len(x)), (0, 0)))
-            # Not waited for: the next piece is sent off meanwhile.
             y, h, c = _run(
                 self.weights,
                 x,
@@ -59,19 +57,18 @@ class PackedLSTM:
                 np.int32(piece.steps),
                 (lstm.cell_clip, lstm.proj_clip),
             )
-            made.append((piece, y))
-        for piece, y in made:
-            # Cut on the host: JAX compiles a program for each length it cuts to.
-            outputs[piece.start : piece.stop] = np.asarray(y)[
-                : piece.stop - piece.start
-            ]
+            # Cut on the host, here and below: JAX would compile, and keep, a program
+            # for each length.
+            rows = piece.stop - piece.start
+            outputs[piece.start : piece.stop] = np.asarray(y)[:rows]
         return outputs, (h, c)
 
 
 def _with_rows(array, rows):
     """The first rows; or one row, for all."""
+    array = np.asarray(array)
     if len(array) == 1:
-        return jnp.broadcast_to(array, (rows, array.shape[1]))
+        return np.broadcast_to(array, (rows, array.shape[1]))
     return array[:rows]
 
 
