@@ -14,6 +14,8 @@ import resource
 import sys
 import time
 
+from products import matrix_product_rate
+
 BATCH = 32  # what the older programs take, in the order of the file
 
 
@@ -81,32 +83,6 @@ def simple_elmo(model, threads, dtype):
     return embed
 
 
-def matrix_product_rate(program, seconds=1.5, size=2048):
-    """GFLOP/s of float32 products, by NumPy and by what the program itself asks."""
-    import numpy as np
-
-    a = np.random.rand(size, size).astype("float32")
-    products: list = [lambda: a @ a]
-    backend = os.environ.get("KERAS_BACKEND") if program == "keras_elmo" else None
-    if backend:
-        import keras
-
-        b = keras.ops.convert_to_tensor(a)
-        products.append(lambda: keras.ops.convert_to_numpy(keras.ops.matmul(b, b)))
-    if backend == "torch":
-        from keras_elmo.backend.torch_products import packed_product
-
-        packed = packed_product(b)
-        products.append(lambda: packed(b))
-    best = float("inf")
-    for multiply in products:
-        multiply()
-        started = time.perf_counter()
-        while time.perf_counter() - started < seconds:
-            best = min(best, _timed(multiply)[1])
-    return 2 * size**3 / best / 1e9
-
-
 def _timed(function):
     """Seconds on the wall and of the processor, and the result."""
     wall, cpu = time.perf_counter(), time.process_time()
@@ -122,7 +98,8 @@ def measure(program, model, sentences, threads, repeats, dtype="float32"):
     wanted = [s for s in sentences if len(s) == 20][:1]
     # It sets the threads, which TensorFlow lets nobody do later.
     embed = globals()[program](model, threads, dtype)
-    before = matrix_product_rate(program)
+    backend = os.environ["KERAS_BACKEND"] if program == "keras_elmo" else None
+    before = matrix_product_rate(backend)
     tokens = sum(map(len, sentences))
     first = _timed(lambda: embed(sentences))
     runs = [_timed(lambda: embed(sentences))[:2] for _ in range(repeats)]
@@ -142,7 +119,7 @@ def measure(program, model, sentences, threads, repeats, dtype="float32"):
         "first_call_seconds": first[0],
         "milliseconds_20_tokens": 1000 * single[len(single) // 2][0],
         "peak_memory_mb": peak / 1024,
-        "matrix_product_gflops": max(before, matrix_product_rate(program)),
+        "matrix_product_gflops": max(before, matrix_product_rate(backend)),
     }
 
 

@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 
+from products import matrix_product_rate
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BACKENDS = ("jax", "torch", "tensorflow")
 WORDS = 50_000
@@ -106,36 +108,18 @@ def zipf_corpus(sentences=4000, seed=0):
 def measure(options):
     import keras
 
-    corpus = zipf_corpus()
+    corpus, backend = zipf_corpus(), keras.backend.backend()
+    rate = matrix_product_rate(backend)
     found = {
-        "backend": keras.backend.backend(),
-        "matrix_product_gflops": matrix_product_rate(),
+        "backend": backend,
         "batch_sizes": {},
     }
     for batch_size in options.batch_sizes:
         found["batch_sizes"][batch_size] = measure_batch(corpus, batch_size, options)
-    rate = max(found["matrix_product_gflops"], matrix_product_rate())
-    found["matrix_product_gflops"] = rate
+    found["matrix_product_gflops"] = rate = max(rate, matrix_product_rate(backend))
     for row in found["batch_sizes"].values():
         row["share_of_matrix_product"] = row["gflops_per_second"] / rate
     return found
-
-
-def matrix_product_rate(size=2048, seconds=2.0):
-    """GFLOP/s of a float32 matrix product in this backend, the best of some."""
-    import keras
-    import numpy as np
-
-    from keras_elmo import backend
-
-    a = keras.ops.convert_to_tensor(np.random.rand(size, size).astype("float32"))
-    best, started = float("inf"), time.perf_counter()
-    while time.perf_counter() - started < seconds:
-        begin = time.perf_counter()
-        product = backend.product(a, a)
-        keras.ops.convert_to_numpy(product[:1, :1])
-        best = min(best, time.perf_counter() - begin)
-    return 2 * size**3 / best / 1e9
 
 
 def batches_of(corpus, model, settings):
