@@ -8,10 +8,10 @@ import math
 import zipfile
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from keras_elmo import checks
+from keras_elmo.hdf5_output import HDF5Output
 
 # The sentences themselves are kept until the end for the index: not for ever.
 MAX_INDEXED_SENTENCES = 1_000_000
@@ -62,7 +62,8 @@ class HDF5Writer:
     """
 
     def __init__(self, path, label="text"):
-        self._file = h5py.File(path, "w-")
+        self._output = HDF5Output(path)
+        self._file = self._output.file
         # What HDF5 keeps of datasets that are written already, 32 MiB else.
         cache = self._file.id.get_mdc_config()
         cache.max_size = cache.initial_size = cache.min_size = 1 << 20
@@ -72,6 +73,7 @@ class HDF5Writer:
     def write(self, sentence, vectors):
         """Adds the vectors of the next sentence."""
         self._file.create_dataset(self._index.add(sentence), data=vectors)
+        self._output.check()
 
     def finish(self):
         """Writes what stands at the end."""
@@ -81,7 +83,7 @@ class HDF5Writer:
 
     def close(self):
         """Closes the file, finished or not."""
-        self._file.close()
+        self._output.close()
 
 
 class _Entries(list):

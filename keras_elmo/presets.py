@@ -24,6 +24,7 @@ from keras_elmo._version import __version__
 from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.option_rules import shown
 from keras_elmo.files import atomic_path, read_json
+from keras_elmo.hdf5_output import create_hdf5, save_weights
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.many_langs_backbone import ManyLangsBackbone
 from keras_elmo.preset_config import check_config, check_size, check_tokenizer
@@ -84,7 +85,7 @@ def write_preset(backbone, directory, weights_dtype="float32"):
     write_json(directory / METADATA_FILE, metadata)
     write_json(directory / TOKENIZER_FILE, tokenizer)
     write_vocabulary(backbone.vocabulary, directory / ASSETS)
-    backbone.save_weights(directory / WEIGHTS_FILE)
+    save_weights(backbone, directory / WEIGHTS_FILE)
     if weights_dtype != "float32":
         _store_weights_as(directory / WEIGHTS_FILE, weights_dtype)
 
@@ -110,7 +111,7 @@ def _store_weights_as(path, dtype):
     """Writes Keras' file of weights anew, each dataset under its name in `dtype`."""
     wide = path.with_name(f"wide-{path.name}")
     path.rename(wide)
-    with h5py.File(wide, "r") as source, h5py.File(path, "w") as target:
+    with h5py.File(wide, "r") as source, create_hdf5(path) as target:
 
         def copy(name, item):
             if isinstance(item, h5py.Dataset) and item.dtype.kind == "f":

@@ -9,13 +9,13 @@ task.weights.h5   its softmax: "kernel" and "bias"; tied: "bias"
 import math
 from os import PathLike
 
-import h5py
 import numpy as np
 from keras import ops
 
 from keras_elmo.checkpoints import hdf5
 from keras_elmo.checkpoints.option_rules import shown
 from keras_elmo.files import atomic_path, read_json
+from keras_elmo.hdf5_output import create_hdf5
 from keras_elmo.presets import (
     load_backbone,
     preset_directory,
@@ -66,7 +66,7 @@ def save_language_model(
     with atomic_path(preset_dir, overwrite=overwrite) as directory:
         write_preset(model.backbone, directory, weights_dtype=weights_dtype)
         write_json(directory / TASK_FILE, task)
-        with h5py.File(directory / TASK_WEIGHTS_FILE, "w") as file:
+        with create_hdf5(directory / TASK_WEIGHTS_FILE) as file:
             for name, variable in _weights(model).items():
                 array = store_as(ops.convert_to_numpy(variable), weights_dtype, name)
                 file.create_dataset(name, data=array)

@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
-import h5py
 import numpy as np
 
 from keras_elmo import checks
 from keras_elmo.checkpoints.hdf5 import find_datasets, open_hdf5
 from keras_elmo.files import atomic_path
+from keras_elmo.hdf5_output import create_hdf5
 from keras_elmo.inference import Inference
 from keras_elmo.text.dictionaries import Dictionaries
 
@@ -98,7 +98,7 @@ class TokenCache:
         }
         with (
             atomic_path(path, overwrite=overwrite) as temporary,
-            h5py.File(temporary, "w") as file,
+            create_hdf5(temporary) as file,
         ):
             # In ASCII escapes: a token may be a lone surrogate.
             text = json.dumps(description).encode("ascii")

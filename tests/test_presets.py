@@ -78,8 +78,8 @@ def test_what_exists_is_not_written_over(preset):
 def test_a_fault_while_writing_leaves_nothing(tmp_path, monkeypatch):
     backbone = character_backbone()
 
-    def full_disk(path):
-        path.write_bytes(b"half")
+    def full_disk(file):
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(backbone, "save_weights", full_disk)

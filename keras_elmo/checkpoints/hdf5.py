@@ -9,10 +9,11 @@ import contextlib
 import os
 from collections.abc import Iterator
 from math import prod
-from pathlib import Path
 
 import h5py
 import numpy as np
+
+from keras_elmo.hdf5_output import create_hdf5
 
 # A name in a weights file has at most 6 parts; this bounds the walk, not the files.
 LARGEST_DEPTH = 12
@@ -178,8 +179,13 @@ def _float_dtype(dataset, where):
     return dtype
 
 
-def write_float32(arrays: dict[str, np.ndarray], path: str | os.PathLike) -> None:
-    """Writes arrays as float32 datasets of a new file."""
-    with h5py.File(Path(path), "w") as file:
+def write_float32(
+    arrays: dict[str, np.ndarray],
+    path: str | os.PathLike,
+    attributes: dict | None = None,
+) -> None:
+    """Writes arrays as float32 datasets of a new file, and the file's attributes."""
+    with create_hdf5(path) as file:
+        file.attrs.update(attributes or {})
         for name, array in arrays.items():
             file.create_dataset(name, data=np.asarray(array, dtype=np.float32))

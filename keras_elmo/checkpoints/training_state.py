@@ -14,7 +14,6 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import h5py
 import keras
 import numpy as np
 
@@ -145,10 +144,8 @@ class TrainingState:
             FileExistsError: when `path` exists and `overwrite` is False.
         """
         with atomic_path(path, overwrite=overwrite) as temporary:
-            hdf5.write_float32(self.accumulators, temporary)
-            with h5py.File(temporary, "r+") as file:
-                file.attrs["step"] = self.step
-                file.attrs["options"] = json.dumps(self.options)
+            attributes = {"step": self.step, "options": json.dumps(self.options)}
+            hdf5.write_float32(self.accumulators, temporary, attributes)
 
     @classmethod
     def read(cls, path: str | os.PathLike, model, vocabulary=None) -> "TrainingState":

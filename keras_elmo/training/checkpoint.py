@@ -11,6 +11,7 @@ import numpy as np
 
 from keras_elmo.checkpoints import hdf5
 from keras_elmo.files import TEMPORARY_PREFIX, atomic_path, read_json
+from keras_elmo.hdf5_output import create_hdf5
 
 FORMAT = 1
 STATE_FILE = "state.h5"
@@ -58,7 +59,7 @@ def save_checkpoint(model, position: dict, folder: str | Path) -> Path:
     try:
         with atomic_path(target) as temporary:
             temporary.mkdir()
-            with h5py.File(temporary / STATE_FILE, "w") as file:
+            with create_hdf5(temporary / STATE_FILE) as file:
                 for name, variable in state_variables(model):
                     array = keras.ops.convert_to_numpy(variable)
                     if array.dtype.kind == "f" and not np.isfinite(array).all():
