@@ -13,6 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from keras_elmo import checks
 from keras_elmo.embed import BATCH_SIZE
 from keras_elmo.embed_workers import embedder
 from keras_elmo.files import atomic_path
@@ -66,11 +67,14 @@ def embed_file(
     Raises:
         FileExistsError, FileNotFoundError: of `output` and `input_file`.
         ImportError: when Parquet is asked for and pyarrow is not installed.
-        ValueError: when an option is none of those above, or a line of the file is
-            not of its form.
+        ValueError: when an option is none of those above, `output` is `input_file`, or
+            a line of the file is not of its form.
     """
     # What can be told without the model is told before it is loaded.
     writer_class = choose_writer(output, output_format)
+    if Path(output).exists() and Path(output).samefile(input_file):
+        rule = "another file than `input_file`"
+        raise ValueError(checks.received("output", str(output), rule))
     source = open_input(input_file, input_format, tokenizer)
     with (
         atomic_path(output, overwrite=overwrite) as temporary,
@@ -106,7 +110,7 @@ def embed_file(
 def _progress_bar(input_file):
     """Yields a function that takes bytes read; shows a bar on a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal or Path(input_file).suffix == ".gz":
+    if not console.is_terminal or Path(input_file).suffix.lower() == ".gz":
         yield None
         return
     columns = (

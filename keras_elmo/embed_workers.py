@@ -258,8 +258,8 @@ def work() -> None:
     while True:
         try:
             sentences = pickle.load(source)
-        except EOFError:
-            return
+        except (EOFError, pickle.UnpicklingError):
+            return  # the first process has ended, amid a piece perhaps
         try:
             if backbone is None:
                 backbone = ElmoBackbone.from_preset(preset)

@@ -24,7 +24,7 @@ def read_lines(path: str | PathLike, on_bytes=None) -> Iterator[str]:
             file is damaged.
     """
     path = Path(path)
-    opener = gzip.open if path.suffix == ".gz" else open
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
     with opener(path, "rb") as file:
         yield from decode_lines(file, path, on_bytes)
 

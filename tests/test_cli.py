@@ -1,8 +1,11 @@
 """The command line: files in, files out, exit codes, one line an error."""
 
+import gzip
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import h5py
 import keras
@@ -131,10 +134,41 @@ def test_debug_shows_the_traceback(run, tmp_path):
     assert code == 1 and "Traceback" in err and "no.txt" in err
 
 
-def test_a_model_in_memory_and_a_packed_file(tmp_path):
-    import gzip
+def test_the_input_is_not_written_over(run, preset, text, tmp_path):
+    link = tmp_path / "out.npz"
+    link.symlink_to(text)
+    for output in (text, link):
+        code, _, err = run(
+            *("embed", text, "--model", preset, "--output", output),
+            *("--output-format", "npz", "--overwrite"),
+        )
+        assert code == 1 and "`output` must be another file" in err
+    assert text.read_bytes() == TEXT.encode()
 
-    packed = tmp_path / "in.txt.gz"
+
+def test_a_command_that_is_told_to_end_leaves_nothing(preset, tmp_path):
+    text, output = tmp_path / "in.txt", tmp_path / "out.npz"
+    text.write_text("The bank was open .\n" * 300_000)
+    command = [sys.executable, "-m", "keras_elmo", "embed", text, "--model", preset]
+    with subprocess.Popen(
+        [*command, "--output", output], stderr=subprocess.PIPE
+    ) as process:
+        try:
+            until = time.monotonic() + 120
+            while not any(f.stat().st_size for f in tmp_path.glob(".tmp*out.npz")):
+                assert process.poll() is None and time.monotonic() < until
+                time.sleep(0.1)
+            process.terminate()
+            process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+@pytest.mark.parametrize("name", ["in.txt.gz", "IN.TXT.GZ"])
+def test_a_model_in_memory_and_a_packed_file(tmp_path, name):
+    packed = tmp_path / name
     packed.write_bytes(gzip.compress(b"a b\nc\n"))
     summary = embed_file(packed, character_backbone(), tmp_path / "out.npz")
     assert summary["sentences"] == 2 and summary["tokens"] == 3

@@ -4,6 +4,7 @@ A group of commands is a file here. Keras and its backend take seconds to import
 each command imports them itself.
 """
 
+import signal
 import sys
 import traceback
 from typing import Annotated
@@ -47,6 +48,8 @@ def options(
 def main():
     """Entry point of `keras-elmo`."""
     debug = "--debug" in sys.argv[1:]
+    # Else what is half written stays where `timeout` or a cluster ends the command.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app()
     except (ImportError, OSError, ValueError, TypeError, ArithmeticError) as error:
