@@ -111,6 +111,8 @@ def pretrain(
     from keras_elmo.training import join_processes
     from keras_elmo.training.command import pretrain as run
 
+    if coordinator is None and (processes, process) != (1, 0):
+        raise ValueError("Several processes need --coordinator HOST:PORT.")
     if coordinator is not None:
         join_processes(coordinator, processes, process)
 

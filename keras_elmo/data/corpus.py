@@ -3,6 +3,7 @@
 `prepare` makes the store; see its docstring for the files.
 """
 
+import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -90,6 +91,17 @@ class Corpus:
             return Corpus.read, (self._path,)
         arrays = self.tokens, self.offsets, self._characters
         return Corpus, (*arrays, self.vocabulary, self._types)
+
+    def fingerprint(self) -> str:
+        """A SHA-256 of the sentences and characters, to tell corpora apart by.
+
+        Sentences in another order are another corpus.
+        """
+        digest = hashlib.sha256()
+        for array in (self.offsets, self.tokens, self._characters):
+            digest.update(f"{array.dtype} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     @property
     def num_sentences(self) -> int:

@@ -74,7 +74,7 @@ class RestTransport:
             for key in keys:
                 told = told[key]
             return told
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             code = "200, but not as TF Serving does"
             raise refusal(url, code, _start(text)) from None
 
@@ -86,7 +86,7 @@ class RestTransport:
             text = b""
         try:
             told = json.loads(text)["error"]
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             told = _start(text)
         final = refusal(url, f"{error.code} {error.reason}", told)
         if error.code not in NOT_NOW:

@@ -162,6 +162,12 @@ class ServingClient:
         if not isinstance(told, Mapping):
             # REST leaves out the name of an only output.
             told = {next(iter(results)): told}
+        missing = [key for key in wanted if key not in told]
+        if missing:
+            raise ConnectionError(
+                f"The server's answer lacks {', '.join(missing)}, outputs that it says "
+                f"{name!r} has. It has {', '.join(map(str, told)) or 'none'}."
+            )
         return {key: results[key].array(told[key]) for key in wanted}
 
     @staticmethod

@@ -78,7 +78,8 @@ def read_squad(
         raise ValueError(
             f"`{path}`: {reader.misplaced[0]}. {len(reader.misplaced)} of "
             f"{reader.answers} answers are misplaced; offsets count characters (code "
-            'points), not bytes or UTF-16 units. `on_misplaced="skip"` leaves them out.'
+            "points), not bytes or UTF-16 units. In Python "
+            '`keras_elmo.tasks.read_squad(path, on_misplaced="skip")` leaves them out.'
         )
     if reader.misplaced:
         _warn(

@@ -1,6 +1,5 @@
 """A run's model and optimizer, from its settings."""
 
-import math
 import warnings
 
 import keras
@@ -8,6 +7,7 @@ import numpy as np
 
 from keras_elmo.checkpoints.training_state import STATE_FILE, TrainingState
 from keras_elmo.data.corpus import Corpus
+from keras_elmo.data.stream_plan import StreamPlan
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.models.elmo_bilm import ElmoBiLM
 from keras_elmo.preset_sources import resolve
@@ -120,15 +120,18 @@ def build_optimizer(settings: Settings, total_steps: int):
 
 
 def count_steps(settings: Settings, corpus: Corpus) -> int:
-    """About how many steps a run's epochs have together.
+    """How many steps a run's epochs have together.
 
     Args:
         settings: `Settings`.
         corpus: `Corpus`.
     """
-    positions = corpus.num_tokens + corpus.num_sentences
-    an_epoch = math.ceil(positions / (settings.batch_size * settings.unroll))
-    return settings.epochs * an_epoch
+    # Of each epoch's own plan: a long sentence makes a long row of the one it is in.
+    plans = (
+        StreamPlan(corpus.offsets, settings.batch_size, settings.seed, epoch)
+        for epoch in range(settings.epochs)
+    )
+    return sum(plan.steps(settings.unroll) for plan in plans)
 
 
 def prepare_model(settings: Settings, corpus: Corpus) -> ElmoBiLM:

@@ -111,11 +111,20 @@ def pretrain(
         steps=steps,
     )
     writes = index == 0
+    is_new = writes and not (path / run_directory.RUN_FILE).exists()
     if writes:
         run_directory.open_run(path, settings, facts)
     with run_directory.locked(path) if writes else contextlib.nullcontext():
         verbose = verbose and writes
-        run = _Run(path, settings, corpus, held_out, init_from, verbose, model, watch)
+        try:
+            run = _Run(
+                path, settings, corpus, held_out, init_from, verbose, model, watch
+            )
+        except BaseException:
+            # A run that its settings do not allow must not stand in the way of others.
+            if is_new:
+                run_directory.discard_run(path)
+            raise
         run.train(steps, seconds)
         return run.model
 
@@ -302,6 +311,7 @@ def _facts_of(corpus):
     return {
         "sentences": corpus.num_sentences,
         "tokens": corpus.num_tokens,
+        "sha256": corpus.fingerprint(),
         "vocabulary": corpus.vocabulary.fingerprint(),
     }
 

@@ -1,6 +1,7 @@
 """Settings of a pretraining run, and the recipes they come from."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 
 from keras_elmo import checks
@@ -110,6 +111,12 @@ class Settings:
             checks.positive_int("num_negatives", self.num_negatives)
         for name in ("learning_rate", "initial_accumulator_value"):
             checks.positive_float(name, getattr(self, name))
+        if self.clip_norm is not None:
+            checks.positive_float("clip_norm", self.clip_norm)
+        # `not (... )` also refuses NaN.
+        if not (0 <= self.weight_decay < math.inf):
+            rule = "a number of at least 0"
+            raise ValueError(checks.received("weight_decay", self.weight_decay, rule))
         if self.tie_embeddings and self.input_kind != "words":
             raise ValueError("`tie_embeddings` needs `input_kind` words.")
 

@@ -60,6 +60,14 @@ def open_run(path: str | Path, settings: Settings, facts: dict) -> Path:
     return open_described(path, RUN_FILE, wanted, "run")
 
 
+def discard_run(path: str | Path) -> None:
+    """Takes back what `open_run` made, where nothing was trained yet."""
+    for name in (RUN_FILE, LOCK_FILE):
+        (Path(path) / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # it was there before, or holds more
+        Path(path).rmdir()
+
+
 def open_described(path: str | Path, name: str, wanted: dict, noun: str) -> Path:
     """Makes a directory that a JSON file describes, or checks that it is the same.
 
