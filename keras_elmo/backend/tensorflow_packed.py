@@ -95,8 +95,9 @@ def _run(cell_clip, proj_clip, rows, inputs, steps, weights):
         gates_input = tf.matmul(x, kernel) + (bias + forget)
 
         def body(t, h, c, outputs):
-            offset = offsets[t]
-            gates = tf.slice(gates_input, [offset, 0], [rows, gates_input.shape[1]])
+            # Gathered: where a slice begins, XLA takes for a part of the program, and
+            # compiles another one for each batch's offsets.
+            gates = tf.gather(gates_input, tf.gather(offsets, t) + tf.range(rows))
             gates = gates + tf.matmul(h, recurrent_kernel)
             i, j, f, o = tf.split(gates, 4, axis=-1)
             c = tf.sigmoid(f) * c + tf.sigmoid(i) * tf.tanh(j)

@@ -1,6 +1,9 @@
 """The packed loops of inference against the layers that they stand for."""
 
 import logging
+import os
+import subprocess
+import sys
 
 import keras
 import numpy as np
@@ -169,3 +172,36 @@ def test_many_shapes_are_no_matter_for_a_warning():
     finally:
         tf.get_logger().removeHandler(handler)
     assert told == []
+
+
+COUNT_PROGRAMS = """
+import numpy as np
+from keras_elmo import backend
+from keras_elmo.layers.projected_lstm import ProjectedLSTM
+
+lstm = ProjectedLSTM(7, 5)
+lstm.build((None, None, 5))
+packed = backend.packed_lstm(lstm)
+for counts in ([4, 4, 3, 2], [4, 3, 3, 3], [4, 2, 2, 2]):
+    packed(np.zeros((sum(counts), 5), "float32"), counts, None)
+"""
+
+
+def test_where_steps_begin_is_no_part_of_a_program():
+    """Each batch of a corpus was compiled anew, 20 times as long as it ran."""
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("only TensorFlow compiles by what values there are")
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_PROGRAMS],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "TF_CPP_MIN_LOG_LEVEL": "0",
+            "TF_CPP_VMODULE": "device_compiler=2",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Already Compiled for signature" in done.stderr
+    assert done.stderr.count("Instantly compiling") == 1
