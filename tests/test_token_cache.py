@@ -9,7 +9,11 @@ import pytest
 import keras_elmo
 from keras_elmo.inference import Inference
 from keras_elmo.text.dictionaries import MARKERS
-from tests.models_for_tests import character_backbone, word_backbone
+from tests.models_for_tests import (
+    character_backbone,
+    dictionaries_backbone,
+    word_backbone,
+)
 
 SENTENCES = [
     ["The", "bank", "of", "the", "river"],
@@ -288,19 +292,7 @@ def test_the_command_makes_a_cache_that_embed_takes(run, backbone, tmp_path, tex
 def test_a_cache_of_dictionaries_knows_them(tmp_path):
     entries = ["<oov>", "<pad>", *MARKERS, "<bow>", "<eow>", "a", "b"]
     rows = {entry: row for row, entry in enumerate(entries)}
-    dictionaries = keras_elmo.text.Dictionaries(characters=rows)
-    begin, end = dictionaries.encode_tokens(list(MARKERS), 10).tolist()
-    mine = keras_elmo.ManyLangsBackbone(
-        hidden_dim=8,
-        projection_dim=4,
-        begin_ids=begin,
-        end_ids=end,
-        num_characters=len(rows),
-        char_cnn_filters=[[1, 4], [2, 4]],
-        character_embedding_dim=3,
-        max_characters_per_token=10,
-    )
-    mine.vocabulary = dictionaries
+    mine = dictionaries_backbone(rows)
     cache = keras_elmo.TokenCache.create(tmp_path / "c.h5", ["ab"], mine)
     assert len(cache) == 3 and set(MARKERS) <= set(cache._row)
     sentences = [["ab", "ba"], ["ab"]]

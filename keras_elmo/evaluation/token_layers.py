@@ -12,6 +12,7 @@ import numpy as np
 from keras_elmo.embed import embed_iter
 from keras_elmo.files import atomic_path
 from keras_elmo.models.elmo_backbone import ElmoBackbone
+from keras_elmo.text.dictionaries import Dictionaries
 
 BATCH_SIZE = 64
 MEAN = "mean"
@@ -130,8 +131,12 @@ class TokenLayers:
             config = self.backbone.get_config()
             config.pop("name", None)
             digest.update(json.dumps(config, sort_keys=True, default=str).encode())
-            if self.backbone.vocabulary is not None:
-                digest.update(json.dumps(self.backbone.vocabulary.tokens).encode())
+            vocabulary = self.backbone.vocabulary
+            if isinstance(vocabulary, Dictionaries):
+                rows = [vocabulary.words, vocabulary.characters]
+                digest.update(json.dumps(rows).encode())
+            elif vocabulary is not None:
+                digest.update(json.dumps(vocabulary.tokens).encode())
             self._model = digest.digest()
         return self._model
 

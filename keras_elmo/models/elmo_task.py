@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_elmo import checks
@@ -56,6 +57,31 @@ class ElmoTask(keras.Model):
             two float32 tensors of one shape.
         """
         raise NotImplementedError
+
+    def fit(self, x=None, y=None, *arguments, **options):
+        """`keras.Model.fit`, which would train on numbers that no class has."""
+        return super().fit(x, self._checked(y), *arguments, **options)
+
+    def evaluate(self, x=None, y=None, *arguments, **options):
+        """`keras.Model.evaluate`, for numbers that a class has."""
+        return super().evaluate(x, self._checked(y), *arguments, **options)
+
+    def _checked(self, y):
+        """`y`, where it is an array of the numbers of classes."""
+        classes = getattr(self, "classes", None)
+        if classes is None or not isinstance(y, list | tuple | np.ndarray):
+            return y
+        numbers = np.asarray(y)
+        rule = (
+            f"numbers of classes, 0 to {len(classes) - 1}, or {IGNORED} where there is "
+            "no target"
+        )
+        if numbers.dtype.kind not in "biuf":
+            raise ValueError(checks.received("y", numbers.dtype, rule))
+        is_wrong = (numbers < IGNORED) | (numbers >= len(classes))
+        if is_wrong.any():
+            raise ValueError(checks.received("y", numbers[is_wrong][0].item(), rule))
+        return y
 
     def compute_loss(
         self, x=None, y=None, y_pred=None, sample_weight=None, training=True

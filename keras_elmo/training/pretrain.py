@@ -70,7 +70,7 @@ def pretrain(
         recipe: name of one of `training.RECIPES`, or `Settings`.
         changes: {setting: value}, on top of the recipe.
         held_out: `Corpus` with the vocabulary of `corpus`, on which the perplexity is
-            taken every `evaluate_steps` steps, or None.
+            taken every `evaluate_steps` steps and at the end, or None.
         init_from: preset with a language model's head, of the sizes that the settings
             give, to start from; its words are found by name in the vocabulary.
         steps: int, steps in all after which to stop, or None for the end of the last
@@ -267,8 +267,13 @@ class _Run:
             "learning_rate": learning_rate(self.model.optimizer),
             "loss": history.history["loss"][-1],
         }
-        at_end = position.step % settings.evaluate_steps == 0
-        if self.held_out is not None and at_end:
+        # Of the result too, however seldom it was looked at before.
+        is_last = position.epoch == settings.epochs - 1 and (
+            position.step_in_epoch
+            == self._plan_of(position.epoch).steps(settings.unroll)
+        )
+        is_due = is_last or position.step % settings.evaluate_steps == 0
+        if self.held_out is not None and is_due:
             row.update(self._held_out_perplexity())
         if self.log is not None:
             self.log.write(row)

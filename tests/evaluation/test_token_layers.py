@@ -6,7 +6,9 @@ import pytest
 import keras_elmo
 from keras_elmo.evaluation import token_layers
 from keras_elmo.evaluation.token_layers import TokenLayers, choose_layer
+from keras_elmo.text.dictionaries import MARKERS
 from tests.evaluation.word_files import strong_backbone
+from tests.models_for_tests import dictionaries_backbone
 
 SENTENCES = [["the", "bank", "."], [], ["a", "muddy", "river", "bank"]]
 
@@ -69,6 +71,17 @@ def test_a_cache_serves_what_it_was_made_for_alone(tmp_path, calls):
     assert not np.array_equal(TokenLayers(backbone, folder).tokens(SENTENCES), found)
     assert len(calls) == 5
     assert len(list(folder.iterdir())) == 5
+
+
+@pytest.mark.once
+def test_a_cache_of_a_model_with_dictionaries(tmp_path):
+    entries = ["<oov>", "<pad>", *MARKERS, "<bow>", "<eow>", *"thebank."]
+    rows = {entry: row for row, entry in enumerate(dict.fromkeys(entries))}
+    many_langs = dictionaries_backbone(rows)
+    plain = TokenLayers(many_langs).tokens(SENTENCES)
+    for _ in range(2):
+        found = TokenLayers(many_langs, tmp_path / "cache").tokens(SENTENCES)
+        np.testing.assert_array_equal(found, plain)
 
 
 @pytest.mark.once

@@ -294,3 +294,18 @@ def test_classes_that_are_none_are_refused(classes):
         made("pooled", classes="ab")
     with pytest.raises(ValueError, match="kind"):
         made("pooled", kind="deep")
+
+
+def test_numbers_that_no_class_has_are_refused():
+    """On TensorFlow and JAX they were trained on without a word."""
+    backbone = character_backbone()
+    tagger = keras_elmo.ElmoTokenClassifier(backbone, ["a", "b"], rnn_dim=4)
+    tagger.compile("adam")
+    ids = tagger.preprocessor([["x", "y"], ["z"]])
+    for wrong in (2, -2):
+        for call in (tagger.fit, tagger.evaluate):
+            with pytest.raises(ValueError, match=f"`y` must be .* 0 to 1.*y={wrong}"):
+                call(ids, np.array([[0, 1], [wrong, -1]]), verbose=0)
+    with pytest.raises(ValueError, match="`y` must be numbers of classes"):
+        tagger.fit(ids, np.array([["a", "b"], ["a", "b"]]), verbose=0)
+    tagger.fit(ids, np.array([[0, 1], [1, -1]]), verbose=0)

@@ -195,6 +195,8 @@ def test_waiting_for_a_server(url, server, faults):
         ((401, {}, b""), "401 Unauthorized: no reason given", PermissionError),
         ((200, {}, b"<html>Log in</html>"), "not as TF Serving.*Log in", ValueError),
         ((200, {}, b'{"predictions": []}'), "not as TF Serving does", ValueError),
+        ((200, {}, b"[" * 100_000), "not as TF Serving does", ValueError),
+        ((200, {}, b'{"outputs": {"a": [1]}}'), "lacks .*elmo.* It has a", OSError),
         ("reset", "cannot be reached", ConnectionError),
     ],
 )

@@ -187,11 +187,50 @@ def test_weights_that_are_no_numbers_are_not_kept(corpus, tmp_path):
 
 
 @pytest.mark.once
+def test_the_schedule_knows_how_long_a_long_sentence_makes_an_epoch(held_out, tmp_path):
+    """By its number of words alone the rate was 0 after a quarter of the steps."""
+    text = [*sentences(30), [WORDS[i % len(WORDS)] for i in range(400)]]
+    corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text))
+    changes = {"log_steps": 1, "warmup_steps": 0, "evaluate_steps": 1000}
+    run(corpus, tmp_path / "run", changes, held_out=held_out)
+    rows = log_of(tmp_path / "run")
+    words = sum(len(sentence) + 1 for sentence in text)
+    assert len(rows) > 2 * 2 * words / (4 * 5)  # twice the balanced rows' of 2 epochs
+    rates = [float(row["learning_rate"]) for row in rows]
+    assert min(rates[:-1]) > 0 and rates[-1] == pytest.approx(0, abs=1e-9)
+    # The end is looked at, though `evaluate_steps` is not reached.
+    assert [row["perplexity"] != "" for row in rows] == [False] * (len(rows) - 1) + [
+        True
+    ]
+
+
+@pytest.mark.once
+def test_settings_that_were_refused_do_not_stand_in_the_way(corpus, tmp_path):
+    path = tmp_path / "run"
+    for wrong in ({"dropout": 2.0}, {"char_cnn_filters": []}, {"cell_clip": -3.0}):
+        with pytest.raises(ValueError):
+            run(corpus, path, wrong, steps=4)
+        assert not path.exists()
+    run(corpus, path, steps=4)
+    # Of a run that has begun nothing goes.
+    before = sorted(f.name for f in path.iterdir())
+    with pytest.raises(FileNotFoundError):
+        pretrain(corpus, tmp_path / "new", "tiny", SETTINGS, init_from="nowhere")
+    with pytest.raises(ValueError, match="holds another run"):
+        run(corpus, path, {"dropout": 0.5}, steps=4)
+    assert sorted(f.name for f in path.iterdir()) == before
+
+
+@pytest.mark.once
 def test_another_run_in_the_same_place_is_refused(corpus, tmp_path):
     run(corpus, tmp_path / "run", steps=4)
     with pytest.raises(ValueError, match="seed is 3, the run's is 0"):
         run(corpus, tmp_path / "run", {"seed": 3}, steps=8)
     other = Corpus.from_sentences(sentences(9), corpus.vocabulary)
+    with pytest.raises(ValueError, match="holds another run: corpus is"):
+        run(other, tmp_path / "run", steps=8)
+    # The same sentences in another order are other batches.
+    other = Corpus.from_sentences(sentences()[::-1], corpus.vocabulary)
     with pytest.raises(ValueError, match="holds another run: corpus is"):
         run(other, tmp_path / "run", steps=8)
     (tmp_path / "full").mkdir()

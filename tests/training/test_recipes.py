@@ -60,3 +60,12 @@ def test_wrong_settings_are_named(changes, message):
 def test_an_unknown_recipe_names_the_known_ones():
     with pytest.raises(ValueError, match="`recipe` must be one of 'paper', 'small'"):
         settings_of("huge")
+
+
+@pytest.mark.parametrize(
+    "name, value", [("clip_norm", "0"), ("clip_norm", "-1"), ("weight_decay", "-1")]
+)
+def test_what_would_train_wrong_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be"):
+        settings_of("tiny", {name: value})
+    assert settings_of("tiny", {"clip_norm": "none"}).clip_norm is None
