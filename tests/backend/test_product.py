@@ -111,8 +111,9 @@ def test_a_kernel_that_has_changed_is_packed_anew():
     def numbers():
         return rng.normal(size=(16, 24)).astype("float32")
 
-    x, variable = torch.randn(6, 16), keras.Variable(numbers())
-    with torch.no_grad():
+    def last_packed():
+        x, variable = torch.randn(6, 16), keras.Variable(numbers())
+        packed = None
         for change in (
             lambda _: None,
             lambda _: None,
@@ -123,9 +124,11 @@ def test_a_kernel_that_has_changed_is_packed_anew():
             change(numbers())
             actual = backend.product(x, variable)
             torch.testing.assert_close(actual, x @ variable.value)
-            _, packed = torch_products._PACKED[variable.value]
+            packed = torch_products._PACKED[variable.value][1]
+        return weakref.ref(packed)
+
+    with torch.no_grad():
+        packed = last_packed()
     # Gone with the model.
-    packed = weakref.ref(packed)
-    variable, change = None, None
     gc.collect()
     assert packed() is None
