@@ -2,8 +2,6 @@
 
 import time
 
-import numpy as np
-
 
 def matrix_product_rate(
     backend: str | None = None, seconds: float = 1.5, size: int = 2048
@@ -16,6 +14,9 @@ def matrix_product_rate(
         seconds: for each kind of product.
         size: of the square matrices.
     """
+    # Not before: whoever asks sets first what threads there are.
+    import numpy as np
+
     a = np.random.rand(size, size).astype("float32")
     products: list = [lambda: a @ a]
     if backend:
