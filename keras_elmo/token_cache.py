@@ -224,8 +224,7 @@ def _digest(backbone):
     digest = hashlib.sha256()
     vocabulary = backbone.vocabulary
     if isinstance(vocabulary, Dictionaries):  # which characters have which row
-        rows = json.dumps([vocabulary.words, vocabulary.characters])
-        digest.update(rows.encode())
+        digest.update(vocabulary.as_json().encode())
     for weight in _weights(backbone):
         digest.update(f"{weight.shape};".encode())
         # The values, whatever they are stored in.

@@ -189,3 +189,8 @@ def test_the_version_names_the_backend(run):
     backend = keras.backend.backend()
     version = f"keras_elmo {keras_elmo.__version__}, Keras {keras.version()}"
     assert (code, out) == (0, f"{version} on {backend}\n")
+
+
+def test_an_unknown_format_of_export_names_all(run, preset, tmp_path):
+    code, _, err = run("export", preset, "--output", tmp_path / "out", "--format", "x")
+    assert code == 1 and "`--format` must be one of 'saved_model', 'litert'" in err

@@ -26,7 +26,9 @@ def probe(
     output: Annotated[Path, typer.Option(help="Directory to make.")],
     pos: Annotated[
         tuple[Path, Path] | None,
-        typer.Option(metavar="TRAIN TEST", help="Parts of speech: CoNLL-U or columns."),
+        typer.Option(
+            metavar="TRAIN TEST", help="Parts of speech: CoNLL-U or columns, tag last."
+        ),
     ] = None,
     chunks: Annotated[
         tuple[Path, Path] | None,
@@ -98,7 +100,7 @@ def senses(
     ],
     model: Model,
     output: Annotated[Path, typer.Option(help="Directory to make.")],
-    layers: Annotated[
+    by: Annotated[
         str, typer.Option(help="What clusters are made of: top, mean or an index.")
     ] = "top",
     clusters: Annotated[
@@ -136,7 +138,7 @@ def senses(
         corpus,
         model,
         output,
-        by=layers_choice(layers),
+        by=layers_choice(by),
         clusters=clusters,
         neighbors=neighbors,
         method=method,

@@ -92,8 +92,11 @@ def _lines(path) -> Iterator[str]:
 
 def _header(text):
     name, colon, value = text.partition(":")
-    if not (name.strip() and colon):
-        raise ValueError(f"`--header` must be 'NAME: VALUE'. Received: {text!r}.")
+    # What HTTP's headers can hold; gRPC's hold less, and say so themselves.
+    is_sendable = all(" " <= char <= "\xff" and char != "\x7f" for char in text)
+    if not (name.strip() and colon and is_sendable):
+        rule = "'NAME: VALUE' in characters of Latin-1"
+        raise ValueError(f"`--header` must be {rule}. Received: {text!r}.")
     return name.strip(), value.strip()
 
 

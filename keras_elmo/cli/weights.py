@@ -100,8 +100,11 @@ def export(
 ):
     """Export a model for TF Serving, or its graph for another runtime."""
     log_backend()
+    from keras_elmo import checks
     from keras_elmo.export import export_graph, export_saved_model
+    from keras_elmo.export.graph import FORMATS
 
+    checks.one_of("--format", output_format, ("saved_model", *FORMATS))
     if output_format == "saved_model":
         idle = {"--weights-dtype": weights_dtype, "--batch": batch, "--time": time}
     else:

@@ -75,6 +75,7 @@ class Corpus:
         self._characters = np.asarray(characters)
         self._types = types
         self._path: str | None = None
+        self._fingerprint: str | None = None
 
     def __len__(self) -> int:
         return self.num_sentences
@@ -95,13 +96,16 @@ class Corpus:
     def fingerprint(self) -> str:
         """A SHA-256 of the sentences and characters, to tell corpora apart by.
 
-        Sentences in another order are another corpus.
+        Sentences in another order are another corpus. It is taken once: the arrays
+        are not to be changed.
         """
-        digest = hashlib.sha256()
-        for array in (self.offsets, self.tokens, self._characters):
-            digest.update(f"{array.dtype} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+        if self._fingerprint is None:
+            digest = hashlib.sha256()
+            for array in (self.offsets, self.tokens, self._characters):
+                digest.update(f"{array.dtype} {array.shape}".encode())
+                digest.update(np.ascontiguousarray(array).data)
+            self._fingerprint = digest.hexdigest()
+        return self._fingerprint
 
     @property
     def num_sentences(self) -> int:

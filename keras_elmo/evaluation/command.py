@@ -32,6 +32,7 @@ from keras_elmo.evaluation.token_layers import TokenLayers
 from keras_elmo.evaluation.word2vec import require_gensim, train_word2vec
 from keras_elmo.files import atomic_path
 from keras_elmo.models.elmo_backbone import ElmoBackbone
+from keras_elmo.tasks.columns import read_columns
 from keras_elmo.tasks.mcl_wic import read_mcl_wic
 from keras_elmo.training.command import evaluate
 
@@ -98,9 +99,11 @@ def probe(
     if limit is not None:
         checks.positive_int("limit", limit)
     static = () if word_vectors is None else (word_vectors,)
-    for path in [*(pos or ()), *(chunks or ()), *text, *word2vec, *static]:
+    for path in [*text, *word2vec, *static]:
         with open(path, "rb"):
             pass
+    for path in [*(pos or ()), *(chunks or ())]:
+        read_columns(path)
     if senses:
         read_coarse_wsd(senses)
     pairs = [

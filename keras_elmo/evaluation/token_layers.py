@@ -133,8 +133,7 @@ class TokenLayers:
             digest.update(json.dumps(config, sort_keys=True, default=str).encode())
             vocabulary = self.backbone.vocabulary
             if isinstance(vocabulary, Dictionaries):
-                rows = [vocabulary.words, vocabulary.characters]
-                digest.update(json.dumps(rows).encode())
+                digest.update(vocabulary.as_json().encode())
             elif vocabulary is not None:
                 digest.update(json.dumps(vocabulary.tokens).encode())
             self._model = digest.digest()

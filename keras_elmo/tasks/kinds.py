@@ -119,7 +119,12 @@ class TextClassifierTask(ClassTask):
     def read(self, path, settings):
         """The `Examples` of a file."""
         split = get_tokenizer(settings.tokenizer)
-        examples = read_labelled(path, encoding=settings.encoding)
+        examples = read_labelled(
+            path,
+            settings.text_column,
+            settings.label_column,
+            encoding=settings.encoding,
+        )
         texts, labels = zip(*examples, strict=True)
         return Examples({"tokens": [split(text) for text in texts]}, list(labels))
 

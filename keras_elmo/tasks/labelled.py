@@ -45,8 +45,8 @@ class LabelledPair(NamedTuple):
 
 def read_labelled(
     path: str | PathLike,
-    text_column: int = 0,
-    label_column: int = 1,
+    text_column: int | None = None,
+    label_column: int | None = None,
     header: Header = "auto",
     form: Literal["auto", "tsv", "trec", "jsonl"] = "auto",
     fine: bool = False,
@@ -61,7 +61,8 @@ def read_labelled(
     Args:
         path: the file; one that ends in `.gz` is unpacked where it is UTF-8.
         text_column: int, the text's column of a TSV, counted from 0.
-        label_column: int, the label's.
+        label_column: int, the label's. Where neither is given, a TSV has two columns,
+            the text and the label.
         header: whether a TSV's first line names its columns; "auto" says yes where
             the label's column has one of `LABEL_HEADERS` there.
         form: what the lines are; "auto" goes by the first one.
@@ -85,6 +86,10 @@ def read_labelled(
     texts, labels = zip(*read_labelled("train.tsv"))  # labels: ("1", "0")
     ```
     """
+    # Columns that nobody chose are not passed over: which are text and label?
+    has_two = text_column is None and label_column is None
+    text_column = 0 if text_column is None else text_column
+    label_column = 1 if label_column is None else label_column
     text_column = checks.positive_int("text_column", text_column, minimum=0)
     label_column = checks.positive_int("label_column", label_column, minimum=0)
     if form not in ("auto", "tsv", "trec", "jsonl"):
@@ -100,6 +105,10 @@ def read_labelled(
             text, label = _read_trec(line, fine, path, number)
         else:
             cells = line.split("\t")
+            if has_two and len(cells) > 2:
+                rule = "a text and a label between tabs; of more columns, "
+                rule += "`text_column` and `label_column` say which are these"
+                raise _error(path, number, rule, line)
             if len(cells) <= max(text_column, label_column):
                 raise _error(
                     path,

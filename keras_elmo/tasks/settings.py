@@ -33,6 +33,8 @@ class TaskSettings:
         tag: which field of a CoNLL-U token is learned, "upos" or "xpos", or which
             column of other files, from 0 or from the last, -1 (token classifier).
         encoding: str, of the files of labelled texts.
+        text_column: int, which column of a TSV is the text, from 0 (text classifier).
+        label_column: int, which is the label. By default the two that there are.
         epochs: int at most.
         patience: int, epochs without a better score before training ends; counted from
             the first score above 0.
@@ -61,6 +63,8 @@ class TaskSettings:
     tokenizer: str = "whitespace"
     tag: int | str | None = None
     encoding: str = "utf-8"
+    text_column: int | None = None
+    label_column: int | None = None
     epochs: int = 20
     patience: int = 3
     batch_size: int = 32
@@ -75,6 +79,9 @@ class TaskSettings:
         checks.positive_int("embedding_dim", self.embedding_dim)
         for name in ("num_rnn_layers", "seed", "frozen_epochs"):
             checks.positive_int(name, getattr(self, name), minimum=0)
+        for name in ("text_column", "label_column"):
+            if getattr(self, name) is not None:
+                checks.positive_int(name, getattr(self, name), minimum=0)
         checks.positive_float("clip_norm", self.clip_norm)
         if self.learning_rate is not None:
             checks.positive_float("learning_rate", self.learning_rate)

@@ -6,6 +6,7 @@ a dictionary. Ids are row + 1, so that 0 stays free for padding.
 Reference: HIT-SCIR/ELMoForManyLangs `elmoformanylangs/elmo.py`, `utils.py`.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -89,6 +90,10 @@ class Dictionaries:
     def __repr__(self) -> str:
         words, characters = len(self.words or ()), len(self.characters or ())
         return f"Dictionaries({words} words, {characters} characters)"
+
+    def as_json(self) -> str:
+        """Which word and which character has which row, to tell models apart by."""
+        return json.dumps([self.words, self.characters])
 
     def encode_tokens(
         self, tokens: Sequence[str], max_characters_per_token: int = 50

@@ -109,8 +109,10 @@ class Vocabulary:
                 warnings.warn(
                     "The vocabulary is not sorted by falling counts: "
                     f"{token!r} ({count}) stands behind {previous[0]!r} "
-                    f"({previous[1]}). Sampled softmax draws words by their rank and "
-                    "will train wrong odds; sort the vocabulary by frequency.",
+                    f"({previous[1]}). Sampled softmax draws negatives by their rank: "
+                    "frequent words far behind come too seldom, and training takes "
+                    "longer. Sort the vocabulary by frequency, but for one that goes "
+                    "with trained weights, whose rows must stay.",
                     UserWarning,
                     stacklevel=2,
                 )

@@ -134,15 +134,20 @@ def count_steps(settings: Settings, corpus: Corpus) -> int:
     return sum(plan.steps(settings.unroll) for plan in plans)
 
 
-def prepare_model(settings: Settings, corpus: Corpus) -> ElmoBiLM:
+def prepare_model(
+    settings: Settings, corpus: Corpus, total_steps: int | None = None
+) -> ElmoBiLM:
     """A run's model, compiled, with an optimizer that has its slots.
 
     Args:
         settings: `Settings`.
         corpus: `Corpus` to train on.
+        total_steps: int, what `count_steps` told, or None to count them.
     """
+    if total_steps is None:
+        total_steps = count_steps(settings, corpus)
     model = build_model(settings, corpus.vocabulary)
-    optimizer = build_optimizer(settings, count_steps(settings, corpus))
+    optimizer = build_optimizer(settings, total_steps)
     compile_model(model, optimizer)
     optimizer.build(model.trainable_variables)
     return model

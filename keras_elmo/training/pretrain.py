@@ -144,7 +144,7 @@ class _Run:
         self.checkpoints = path / run_directory.CHECKPOINTS
         self.num_negatives = usable_negatives(settings, corpus.vocabulary)
         self.total_steps = count_steps(settings, corpus)
-        self.model = model or prepare_model(settings, corpus)
+        self.model = model or prepare_model(settings, corpus, self.total_steps)
         self.position = Position()
         if self.writes:
             for folder in (path, self.checkpoints):

@@ -87,8 +87,11 @@ def test_probe_writes_numbers_tables_and_pictures(run, model, files, quick):
 def test_probe_says_what_is_wrong_before_it_computes(run, model, files, monkeypatch):
     begin = ["probe", "--model", model, "--output", files / "out"]
     text = ["--text", files / "corpus.txt"]
+    (files / "uneven.txt").write_text("The DT B-NP\ndog NN\n", "utf-8")
+    chunks = ["--chunks", files / "train.txt", files / "uneven.txt"]
     for arguments, told in (
         ([], "At least one of --pos"),
+        ([*text, *chunks], "uneven.txt` line 2: expected 3 columns"),
         (["--pos", files / "train.txt", files / "none.txt"], "none.txt"),
         (["--wic", files / "training.data", files / "none.data"], "none.gold"),
         (["--senses", files], "holds no word"),
@@ -128,7 +131,7 @@ def test_senses_writes_a_page_a_picture_and_projector_files(run, model, files):
     assert sorted(path.name for path in (files / "out").iterdir()) == names
     data = json.loads((files / "out" / "senses.json").read_text("utf-8"))
     assert data["layers"] == ["layer 0", "layer 1", "layer 2", "mean"]
-    code, told, _ = run(*arguments, "--layers", 1, "--overwrite")
+    code, told, _ = run(*arguments, "--by", 1, "--overwrite")
     assert code == 0 and "24 uses of bank" in told
 
 
@@ -137,7 +140,7 @@ def test_senses_says_what_is_wrong(run, model, files):
     begin += ["--output", files / "out"]
     for arguments, told in (
         (["shore"], "no sentence holds the token 'shore'"),
-        (["bank", "--layers", "mix"], "`by` must be"),
+        (["bank", "--by", "mix"], "`by` must be"),
         (["bank", "--corpus", files / "none.txt"], "none.txt"),
         (["bank", "--method", "tsne"], "`method` must be"),
     ):

@@ -75,6 +75,9 @@ def test_an_error_is_one_line_with_the_url_and_what_was_said(run, server, tmp_pa
     assert code == 1 and "`url` must be http(s)://HOST" in err
     code, _, err = run(*options, server.rest, "a", "--header", "Authorization")
     assert code == 1 and "NAME: VALUE" in err
+    for value in ("A: ✓", "A: b\nC: d"):
+        code, _, err = run(*options, server.rest, "a", "--header", value)
+        assert code == 1 and "characters of Latin-1" in err
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"ok\n\xff\n")
     code, _, err = run(*options, server.rest, "--input", bad)

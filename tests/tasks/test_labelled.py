@@ -164,6 +164,7 @@ def test_another_encoding(written):
     [
         ("a\t1\nb 2\n", r"data\.txt` line 2: expected a column 1.*'b 2'"),
         ("a\t1\n\nb\t \n", "line 3: expected a label"),
+        ("7\ta\t1\n", r"line 1: .*`label_column` say which.*'7\\ta\\t1'"),
         ("just words\n", "line 1: expected a tab, a JSON object or"),
         ("NUM:date When ?\nWhen ?\n", r"line 2: expected `COARSE:fine text`"),
         ('{"text": "a", "label": "x"}\n{"text": "a"', "line 2: no JSON"),
