@@ -24,11 +24,12 @@ class PackedLSTM:
         made_from = [(w.data_ptr(), w._version, w.device) for w in weights]
         if made_from == self.made_from:
             return
+        kernel, recurrent, bias = map(_sigmoids_first, weights[:3])
         # The forget gate's 1, once and for all steps.
-        bias = weights[2].float().clone()
-        bias[2 * lstm.hidden_dim : 3 * lstm.hidden_dim] += 1.0
-        self.input = packed_product(weights[0], bias, self.weights_dtype)
-        self.recurrent = packed_product(weights[1], None, self.weights_dtype)
+        bias = bias.float()
+        bias[lstm.hidden_dim : 2 * lstm.hidden_dim] += 1.0
+        self.input = packed_product(kernel, bias, self.weights_dtype)
+        self.recurrent = packed_product(recurrent, None, self.weights_dtype)
         self.projection = None
         if len(weights) > 3:
             self.projection = packed_product(weights[3], None, self.weights_dtype)
@@ -56,22 +57,34 @@ class PackedLSTM:
             x = torch.nn.functional.pad(x, (0, 0, 0, piece.size - len(x)))
             gates_input = self.input(x)
             h, c = h[: piece.rows], c[: piece.rows]
-            ends = [*piece.offsets[1 : piece.steps], piece.stop - piece.start]
-            for offset, end in zip(piece.offsets, ends, strict=False):
+            ends = [*piece.offsets[1 : piece.steps].tolist(), piece.stop - piece.start]
+            steps = []
+            for offset, end in zip(piece.offsets.tolist(), ends, strict=False):
                 h, c = self._step(gates_input[offset : offset + piece.rows], h, c)
-                outputs[piece.start + offset : piece.start + end] = h[: end - offset]
+                steps.append(h if end - offset == piece.rows else h[: end - offset])
+            torch.cat(steps, out=outputs[piece.start : piece.stop])
         return outputs.cpu().numpy(), (h, c)
 
     def _step(self, gates, h, c):
         lstm = self.lstm
         gates = self.recurrent(h, gates)
-        i, j, f, o = gates.split(lstm.hidden_dim, dim=1)
-        c.mul_(f.sigmoid_()).addcmul_(i.sigmoid_(), j.tanh_())
+        gates[:, : 3 * lstm.hidden_dim].sigmoid_()
+        i, f, o, j = gates.tensor_split(4, dim=1)
+        c.mul_(f).addcmul_(i, j.tanh_())
         if lstm.cell_clip is not None:
             c.clamp_(-lstm.cell_clip, lstm.cell_clip)
-        h = o.sigmoid_() * c.tanh()
+        h = o * c.tanh()
         if self.projection is not None:
             h = self.projection(h)
             if lstm.proj_clip is not None:
                 h.clamp_(-lstm.proj_clip, lstm.proj_clip)
         return h, c
+
+
+def _sigmoids_first(weight):
+    """Columns of the gates i, j, f, o brought into the order i, f, o, j: a copy.
+
+    One call then makes the sigmoids of three gates.
+    """
+    i, j, f, o = weight.tensor_split(4, dim=-1)
+    return torch.cat([i, f, o, j], dim=-1)

@@ -2,7 +2,8 @@
 
     python scripts/bench/inference.py --models DIR --output inference.json
     python scripts/bench/inference.py --models DIR --output inference.json \
-        --rivals allennlp=/path/to/its/python simple_elmo=/path/to/its/python
+        --rivals allennlp=/path/to/its/python simple_elmo=/path/to/its/python \
+        --pythons torch=/path/to/python tensorflow=/path/to/python
     python scripts/bench/inference.py --output inference.json --plot inference.png
 
 DIR holds `full/` and `small/` (4096/512 and 1024/128, random weights, options.json and
@@ -11,6 +12,9 @@ in a process of its own, one after the other, on the same threads, and measures 
 machine's matrix-product rate in the same minutes. Operations are counted on paper, and
 only those that must be done: each distinct token through the character CNN once, and no
 padding. Results go into the JSON file as they come; what is there is not run again.
+
+With --pythons each backend runs in an environment of its own, as the older programs do:
+what else is installed is memory, since TensorFlow and Keras import what they find.
 """
 
 import argparse
@@ -35,6 +39,7 @@ def main():
     parser.add_argument("--sizes", nargs="+", default=["full", "small"])
     parser.add_argument("--backends", nargs="*", default=BACKENDS, choices=BACKENDS)
     parser.add_argument("--rivals", nargs="*", default=[], metavar="PROGRAM=PYTHON")
+    parser.add_argument("--pythons", nargs="*", default=[], metavar="BACKEND=PYTHON")
     parser.add_argument("--threads", nargs="+", type=int, default=[1])
     parser.add_argument("--dtypes", nargs="+", default=["float32"])
     parser.add_argument("--repeats", type=int, default=2)
@@ -56,10 +61,8 @@ def main():
 
 
 def plan(options):
-    rivals = dict(text.split("=", 1) for text in options.rivals)
-    for name in rivals:
-        if name not in RIVALS:
-            sys.exit(f"--rivals must be of {', '.join(RIVALS)}. Received: {name!r}")
+    rivals = _pythons("--rivals", options.rivals, RIVALS)
+    pythons = _pythons("--pythons", options.pythons, BACKENDS)
     for threads in options.threads:
         for size in options.sizes:
             base = {"size": size, "threads": threads, "dtype": "float32"}
@@ -68,7 +71,17 @@ def plan(options):
             for backend in options.backends:
                 for dtype in options.dtypes:
                     name = f"keras_elmo on {backend}"
-                    yield {**base, "dtype": dtype, "program": name}
+                    python = pythons.get(backend, sys.executable)
+                    yield {**base, "dtype": dtype, "program": name, "python": python}
+
+
+def _pythons(option, texts, names):
+    pythons = dict(text.partition("=")[::2] for text in texts)
+    for name, python in pythons.items():
+        if name not in names or not python:
+            rule = f"NAME=PYTHON, the name one of {', '.join(names)}"
+            sys.exit(f"{option} must be {rule}. Received: {name}={python}")
+    return pythons
 
 
 def run(work, options):
@@ -90,7 +103,7 @@ def run(work, options):
     }
     done = subprocess.run(
         [
-            work.get("python", sys.executable),
+            work["python"],
             str(HERE / "inference_programs.py"),
             json.dumps(arguments),
         ],

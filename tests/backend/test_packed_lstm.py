@@ -154,6 +154,35 @@ def test_rows_multiply_alike_alone_and_together_with_int8_weights(dims):
     assert np.abs(expected - x.numpy() @ weight).max() > 1e-3
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("largest", [0, 2**22])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_rows_multiply_alike_alone_and_together(largest, with_bias, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from keras_elmo.backend import torch_products
+
+    # One row of a small matrix goes another way than many, or one of a large matrix.
+    monkeypatch.setattr(torch_products, "FITS_CACHE", largest)
+    rng = np.random.default_rng(0)
+    weight, x, added, bias = (
+        torch.from_numpy(rng.normal(size=size).astype("float32"))
+        for size in ((32, 48), (5, 32), (5, 48), (48,))
+    )
+    bias = bias if with_bias else None
+    multiply = torch_products.packed_product(weight, bias)
+    expected = x.numpy() @ weight.numpy() + (bias.numpy() if with_bias else 0)
+    for more in (None, added):
+        if more is not None:
+            expected = expected + added.numpy()
+        rows = [x[i : i + 1] for i in range(len(x))]
+        mores = [None if more is None else more[i : i + 1] for i in range(len(x))]
+        alone = np.concatenate(
+            [multiply(*pair).numpy() for pair in zip(rows, mores, strict=True)]
+        )
+        for actual in (multiply(x, more).numpy(), alone):
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+
+
 def test_many_shapes_are_no_matter_for_a_warning():
     if keras.backend.backend() != "tensorflow":
         pytest.skip("only TensorFlow warns of many shapes")
