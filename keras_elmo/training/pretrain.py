@@ -11,6 +11,7 @@ from pathlib import Path
 import keras
 
 from keras_elmo.data.corpus import Corpus
+from keras_elmo.data.overlap import warn_of_overlap
 from keras_elmo.data.stream_batches import StreamBatches
 from keras_elmo.data.stream_plan import StreamPlan
 from keras_elmo.models.elmo_bilm import ElmoBiLM
@@ -164,6 +165,8 @@ class _Run:
             if take_over_slots(self.model, init_from, words):
                 found["optimizer"] = "Adagrad goes on from its slots"
             _say(verbose, f"From {init_from}: {found}")
+        if held_out is not None and stored is None and model is None and self.writes:
+            warn_of_overlap(corpus, held_out)
         self.log = run_directory.Log(path, self.position.step) if self.writes else None
         self.progress = Progress(verbose)
         self._planned_epoch: int | None = None

@@ -16,6 +16,7 @@ import keras
 from keras_elmo import checks
 from keras_elmo.changes import read_changes, split_changes
 from keras_elmo.data.corpus import Corpus
+from keras_elmo.data.overlap import warn_of_overlap
 from keras_elmo.files import atomic_path
 from keras_elmo.tasks.kinds import TASKS
 from keras_elmo.tasks.settings import TaskSettings
@@ -114,6 +115,7 @@ def tune_bilm(
     ranges = _ranges(options)
     corpus = Corpus.read(Path(corpus_dir))
     text = read_held_out(held_out, corpus, settings.evaluate_tokens)
+    warn_of_overlap(corpus, text)
     hypermodel = BiLMHyperModel(
         corpus,
         text,

@@ -26,13 +26,13 @@ SETTINGS = {
 }
 
 
-def sentences(number=60, seed=0):
+def sentences(number=60, seed=0, shortest=3):
     """Text in which each word goes with few others."""
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(number):
         start = int(rng.integers(0, len(WORDS)))
-        length = int(rng.integers(3, 9))
+        length = int(rng.integers(shortest, shortest + 6))
         found.append([WORDS[(start + i) % len(WORDS)] for i in range(length)])
     return found
 
@@ -45,4 +45,5 @@ def corpus():
 
 @pytest.fixture
 def held_out(corpus):
-    return Corpus.from_sentences(sentences(12, seed=1), corpus.vocabulary)
+    # Longer than any sentence of the corpus: none may stand in it.
+    return Corpus.from_sentences(sentences(12, 1, shortest=9), corpus.vocabulary)

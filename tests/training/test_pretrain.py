@@ -81,6 +81,13 @@ def test_a_run_learns_and_goes_on_to_the_bit(corpus, held_out, tmp_path):
 
 
 @pytest.mark.once
+def test_held_out_text_that_is_trained_on_is_told(corpus, tmp_path):
+    # Warnings are errors here.
+    with pytest.raises(UserWarning, match="60 of the 60 held-out sentences"):
+        run(corpus, tmp_path / "run", held_out=corpus, steps=1)
+
+
+@pytest.mark.once
 def test_a_whole_run_beats_word_frequencies(corpus, held_out, tmp_path):
     model = run(corpus, tmp_path / "run", {"learning_rate": 0.03, "epochs": 6})
     text = sentences(12, seed=1)

@@ -32,7 +32,7 @@ index = int(sys.argv[1])
 join_processes({coordinator!r}, 2, index)
 text = sentences()
 corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text))
-held_out = Corpus.from_sentences(sentences(12, seed=1), corpus.vocabulary)
+held_out = Corpus.from_sentences(sentences(12, 1, shortest=9), corpus.vocabulary)
 arguments = {arguments}
 pretrain(corpus, {path}, "tiny", held_out=held_out, verbose=False, **arguments)
 """

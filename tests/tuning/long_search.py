@@ -33,7 +33,7 @@ def bilm():
     """Trials of about thirty steps."""
     text = sentences(30)
     corpus = Corpus.from_sentences(text, keras_elmo.text.build_vocabulary(text), 12)
-    held_out = Corpus.from_sentences(sentences(8, 1), corpus.vocabulary, 12)
+    held_out = Corpus.from_sentences(sentences(8, 1, shortest=9), corpus.vocabulary, 12)
     fixed = {name: SETTINGS[name] for name in FIXED}
     fixed |= {"max_characters_per_token": 12, "epochs": 1, "num_layers": 1}
     return BiLMHyperModel(

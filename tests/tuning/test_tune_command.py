@@ -22,7 +22,7 @@ def data(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("tune")
     write_text(folder / "text.txt", sentences(30))
-    write_text(folder / "held_out.txt", sentences(6, seed=1))
+    write_text(folder / "held_out.txt", sentences(6, 1, shortest=9))
     prepare([str(folder / "text.txt")], folder / "corpus", max_characters_per_token=12)
     save_preset(folder / "preset")
     write_files(folder, "text-classifier")
