@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 
 import h5py
@@ -164,6 +165,53 @@ def test_a_command_that_is_told_to_end_leaves_nothing(preset, tmp_path):
             process.kill()
     assert process.returncode == 128 + signal.SIGTERM
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("lost", ["__del__", "gc", "caught", "nothing"])
+def test_an_end_that_is_lost_comes_again(lost):
+    code = textwrap.dedent(
+        """
+        import gc, os, signal, sys, time
+        from keras_elmo.cli.termination import ended_by_sigterm
+
+        def told(*_):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.01)
+
+        class Finalized:
+            __del__ = told
+
+        lost = sys.argv[1]
+        with ended_by_sigterm():
+            try:
+                if lost == "__del__":
+                    Finalized()
+                elif lost == "gc":
+                    gc.callbacks.append(told)
+                    gc.collect()
+                    gc.callbacks.clear()
+                elif lost == "caught":
+                    try:
+                        told()
+                    except BaseException:
+                        pass
+                else:
+                    told()
+                time.sleep(30)
+            finally:
+                # Longer than it takes to be told once more.
+                for _ in range(10):
+                    time.sleep(0.1)
+                print("cleaned up", flush=True)
+        """
+    )
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code, lost], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stdout == "cleaned up\n" and time.monotonic() - started < 25
 
 
 @pytest.mark.parametrize("name", ["in.txt.gz", "IN.TXT.GZ"])

@@ -4,7 +4,6 @@ A group of commands is a file here. Keras and its backend take seconds to import
 each command imports them itself.
 """
 
-import signal
 import sys
 import traceback
 from typing import Annotated
@@ -24,6 +23,7 @@ from keras_elmo.cli import (  # isort: skip
     serving as serving,
 )
 from keras_elmo.cli.shared import app, print_versions
+from keras_elmo.cli.termination import ended_by_sigterm
 
 
 @app.callback()
@@ -48,10 +48,10 @@ def options(
 def main():
     """Entry point of `keras-elmo`."""
     debug = "--debug" in sys.argv[1:]
-    # Else what is half written stays where `timeout` or a cluster ends the command.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
-        app()
+        # Else what is half written stays where `timeout` or a cluster ends the command.
+        with ended_by_sigterm():
+            app()
     except (ImportError, OSError, ValueError, TypeError, ArithmeticError) as error:
         if debug:
             traceback.print_exc()
