@@ -2,7 +2,7 @@
 
     python scripts/bench/inference.py --models DIR --output inference.json
     python scripts/bench/inference.py --models DIR --output inference.json \
-        --rivals allennlp=/path/to/its/python simple_elmo=/path/to/its/python \
+        --rivals allennlp=/path/to/its/python bilm_tf=/path/to/its/python \
         --pythons torch=/path/to/python tensorflow=/path/to/python
     python scripts/bench/inference.py --output inference.json --plot inference.png
 
@@ -27,7 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BACKENDS = ("tensorflow", "jax", "torch")
-RIVALS = ("allennlp", "simple_elmo")
+RIVALS = ("bilm_tf", "allennlp", "simple_elmo")
 # Characters of a token's begin and end, and windows' first position behind them.
 MARKERS = 2
 
