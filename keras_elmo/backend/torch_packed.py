@@ -4,6 +4,7 @@ import torch
 
 from keras_elmo.backend.pieces import pieces, row_bucket
 from keras_elmo.backend.torch_products import packed_product
+from keras_elmo.shapes import round_up
 
 
 class PackedLSTM:
@@ -54,31 +55,65 @@ class PackedLSTM:
         # As on the compiling backends: oneDNN, too, makes a kernel for each shape.
         for piece in pieces(counts):
             x = inputs[piece.start : piece.start + piece.size]
-            x = torch.nn.functional.pad(x, (0, 0, 0, piece.size - len(x)))
-            gates_input = self.input(x)
+            size = round_up(len(x), 8) if piece.rows == 1 else piece.size
+            gates_input = self.input(
+                torch.nn.functional.pad(x, (0, 0, 0, size - len(x)))
+            )
             h, c = h[: piece.rows], c[: piece.rows]
-            ends = [*piece.offsets[1 : piece.steps].tolist(), piece.stop - piece.start]
-            steps = []
-            for offset, end in zip(piece.offsets.tolist(), ends, strict=False):
-                h, c = self._step(gates_input[offset : offset + piece.rows], h, c)
-                steps.append(h if end - offset == piece.rows else h[: end - offset])
-            torch.cat(steps, out=outputs[piece.start : piece.stop])
+            found = outputs[piece.start : piece.stop]
+            if piece.rows == 1:
+                h = self._single_rows(gates_input, h, c, found)
+            else:
+                h = self._many_rows(gates_input, h, c, piece, found)
         return outputs.cpu().numpy(), (h, c)
 
-    def _step(self, gates, h, c):
-        lstm = self.lstm
-        gates = self.recurrent(h, gates)
-        gates[:, : 3 * lstm.hidden_dim].sigmoid_()
-        i, f, o, j = gates.tensor_split(4, dim=1)
+    def _many_rows(self, gates_input, h, c, piece, outputs):
+        """Writes a piece's steps to `outputs`; the last h. `c` is changed in place."""
+        ends = [*piece.offsets[1 : piece.steps].tolist(), piece.stop - piece.start]
+        steps = []
+        for offset, end in zip(piece.offsets.tolist(), ends, strict=False):
+            gates = self.recurrent(h, gates_input[offset : offset + piece.rows])
+            h = self._cell(self._parts(gates), c)
+            if self.projection is not None:
+                h = self._clip(self.projection(h))
+            steps.append(h if end - offset == piece.rows else h[: end - offset])
+        torch.cat(steps, out=outputs)
+        return h
+
+    def _single_rows(self, gates_input, h, c, outputs):
+        """As `_many_rows`, each step of one row, with every tensor made beforehand.
+
+        To make them for each step took a quarter of a small model's time.
+        """
+        gates = torch.empty_like(gates_input[:1])
+        parts, hidden = self._parts(gates), torch.empty_like(c)
+        for gates_step, output in zip(
+            gates_input.split(1), outputs.split(1), strict=False
+        ):
+            self.recurrent(h, gates_step, out=gates)
+            if self.projection is None:
+                h = self._cell(parts, c, out=output)
+            else:
+                self._cell(parts, c, out=hidden)
+                h = self._clip(self.projection(hidden, out=output))
+        return h.clone()
+
+    def _parts(self, gates):
+        """Views of what becomes sigmoids, and of the gates i, f, o and j."""
+        return gates[:, : 3 * self.lstm.hidden_dim], *gates.tensor_split(4, dim=1)
+
+    def _cell(self, parts, c, out=None):
+        """What a step's gates make of `c`, in place; the unprojected output."""
+        sigmoids, i, f, o, j = parts
+        sigmoids.sigmoid_()
         c.mul_(f).addcmul_(i, j.tanh_())
-        if lstm.cell_clip is not None:
-            c.clamp_(-lstm.cell_clip, lstm.cell_clip)
-        h = o * c.tanh()
-        if self.projection is not None:
-            h = self.projection(h)
-            if lstm.proj_clip is not None:
-                h.clamp_(-lstm.proj_clip, lstm.proj_clip)
-        return h, c
+        if self.lstm.cell_clip is not None:
+            c.clamp_(-self.lstm.cell_clip, self.lstm.cell_clip)
+        return torch.tanh(c, out=out).mul_(o)
+
+    def _clip(self, h):
+        clip = self.lstm.proj_clip
+        return h if clip is None else h.clamp_(-clip, clip)
 
 
 def _sigmoids_first(weight):
