@@ -51,7 +51,8 @@ def embed(
         batch_size: int, sentences run together at most.
         max_tokens: int, tokens run together at most; a longer sentence is run alone,
             whatever its length: memory grows by its vectors alone. Neither changes a
-            result. Both are halved, with a warning, when memory does not suffice.
+            result. When memory does not suffice, the one that limits the batch is
+            halved, with a warning.
         token_cache: `TokenCache` or the path of one: vectors of frequent tokens that
             need not be computed again. Changes no result; checked at each call.
         dtype: "float32", or what the LSTMs' matrices are rounded to: "bfloat16",
@@ -67,6 +68,7 @@ def embed(
         TypeError: when a sentence or a token has another type, naming its position.
         ValueError: when an option is not one of those above, or the token cache was
             made from other weights.
+        MemoryError: when memory does not suffice for a sentence alone, naming it.
 
     Example:
     ```python
@@ -147,13 +149,15 @@ def embed_iter(
 
 
 def _embed_windows(sentences, inference, batches, token_cache):
+    first = 0
     for window in _windows(sentences):
         tokens, indices = distinct_tokens(window)
         vectors = inference.token_vectors(tokens, token_cache)
         results = [np.zeros(0)] * len(window)
-        for row, result in batches.run(vectors, indices):
+        for row, result in batches.run(vectors, indices, first):
             results[row] = result
         yield from results
+        first += len(window)
 
 
 def _windows(sentences):

@@ -27,6 +27,7 @@ from keras_elmo import checks
 from keras_elmo.embed import embed_iter
 from keras_elmo.models.elmo_backbone import ElmoBackbone
 from keras_elmo.presets import load_tokenizer, preset_directory
+from keras_elmo.shrinking_batches import SentenceMemoryError
 from keras_elmo.text.characters import check_sentences
 from keras_elmo.text.elmo_tokenizer import ElmoTokenizer
 from keras_elmo.token_cache import TokenCache
@@ -186,6 +187,9 @@ class _Worker:
                     "one does them again."
                 )
                 continue
+            if isinstance(error, SentenceMemoryError):
+                number, tokens = error.args
+                raise SentenceMemoryError(first + number, tokens)
             if error is not None:
                 raise error
             return vectors

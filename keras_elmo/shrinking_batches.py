@@ -7,6 +7,22 @@ _TYPES = ("OutOfMemoryError", "ResourceExhaustedError")
 _TEXTS = ("resource_exhausted", "out of memory", "can't allocate memory")
 
 
+class SentenceMemoryError(MemoryError):
+    """Says which sentence memory does not suffice for, though it runs alone.
+
+    Args:
+        number: int, of the sentence, from 0.
+        tokens: int, its length.
+    """
+
+    def __str__(self):
+        number, tokens = self.args
+        return (
+            f"There is not enough memory for sentence {number + 1} (counted from 1), "
+            f"of {tokens} tokens."
+        )
+
+
 class ShrinkingBatches:
     """Runs sentences of similar length together.
 
@@ -22,11 +38,16 @@ class ShrinkingBatches:
         self.max_tokens = max_tokens
         self._has_warned = False
 
-    def run(self, vectors, sentences):
+    def run(self, vectors, sentences, first=0):
         """Yields (index, result) of each sentence, longest first.
 
+        Args:
+            vectors: what the function takes beside sentences.
+            sentences: list of arrays.
+            first: int, the number of the first one for an error.
+
         Raises:
-            MemoryError: when one sentence alone needs more than there is.
+            SentenceMemoryError: when one sentence alone needs more than there is.
         """
         lengths = [len(sentence) for sentence in sentences]
         left = sorted(range(len(lengths)), key=lambda row: -lengths[row])
@@ -37,7 +58,10 @@ class ShrinkingBatches:
             except Exception as error:
                 if not is_out_of_memory(error):
                     raise
-                self._halve(lengths[batch[0]], len(batch), error)
+                if len(batch) == 1:
+                    row = batch[0]
+                    raise SentenceMemoryError(first + row, lengths[row]) from error
+                self._halve(len(batch), sum(lengths[row] for row in batch))
                 continue
             left = left[len(batch) :]
             yield from zip(batch, results, strict=True)
@@ -50,12 +74,13 @@ class ShrinkingBatches:
                 return left[:number]
         return left[: self.batch_size]
 
-    def _halve(self, longest, sentences, error):
-        if sentences == 1:
-            raise MemoryError(
-                f"There is not enough memory for a sentence of {longest} tokens."
-            ) from error
-        self.batch_size = sentences // 2
+    def _halve(self, sentences, tokens):
+        # What has cut the batch: of two long sentences the short ones behind them
+        # learn nothing.
+        if sentences < self.batch_size and tokens:
+            self.max_tokens = tokens // 2
+        else:
+            self.batch_size = sentences // 2
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(

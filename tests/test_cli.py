@@ -15,6 +15,7 @@ import pytest
 
 import keras_elmo
 from keras_elmo.embed_file import embed_file
+from keras_elmo.inference import Inference
 from tests.models_for_tests import character_backbone
 
 TEXT = "\ufeffThe bank .\r\n\r\nA café, open\u2028today\n" + "x" * 40 + "\n"
@@ -135,6 +136,20 @@ def test_debug_shows_the_traceback(run, tmp_path):
     assert code == 1 and "Traceback" in err and "no.txt" in err
 
 
+@pytest.mark.filterwarnings("ignore:There was not enough memory for 4 sentences")
+def test_too_little_memory_is_told_in_a_line(run, preset, text, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(Inference, "contextual_vectors", fails)
+    code, _, err = run(
+        *("embed", text, "--model", preset, "--output", tmp_path / "out.h5")
+    )
+    assert code == 1
+    assert "Error: There is not enough memory for sentence 3 (counted from 1)" in err
+    assert not (tmp_path / "out.h5").exists()
+
+
 def test_the_input_is_not_written_over(run, preset, text, tmp_path):
     link = tmp_path / "out.npz"
     link.symlink_to(text)
@@ -168,7 +183,7 @@ def test_a_command_that_is_told_to_end_leaves_nothing(preset, tmp_path):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("lost", ["__del__", "gc", "caught", "nothing"])
+@pytest.mark.parametrize("lost", ["__del__", "gc", "caught", "generator", "nothing"])
 def test_an_end_that_is_lost_comes_again(lost):
     code = textwrap.dedent(
         """
@@ -182,8 +197,24 @@ def test_an_end_that_is_lost_comes_again(lost):
         class Finalized:
             __del__ = told
 
+        def clean_up():
+            # Longer than it takes to be told once more.
+            for _ in range(10):
+                time.sleep(0.1)
+            print("cleaned up", flush=True)
+
+        def generated():
+            # Closed while the exception leaves the loop over it, linked to nothing.
+            try:
+                yield 1
+            finally:
+                clean_up()
+
         lost = sys.argv[1]
         with ended_by_sigterm():
+            if lost == "generator":
+                for _ in generated():
+                    told()
             try:
                 if lost == "__del__":
                     Finalized()
@@ -200,10 +231,7 @@ def test_an_end_that_is_lost_comes_again(lost):
                     told()
                 time.sleep(30)
             finally:
-                # Longer than it takes to be told once more.
-                for _ in range(10):
-                    time.sleep(0.1)
-                print("cleaned up", flush=True)
+                clean_up()
         """
     )
     started = time.monotonic()

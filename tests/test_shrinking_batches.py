@@ -1,11 +1,16 @@
 """Batches that are halved when memory does not suffice."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pytest
 
-from keras_elmo.shrinking_batches import ShrinkingBatches, is_out_of_memory
+from keras_elmo.shrinking_batches import (
+    SentenceMemoryError,
+    ShrinkingBatches,
+    is_out_of_memory,
+)
 
 pytestmark = pytest.mark.once
 
@@ -48,10 +53,32 @@ def test_a_batch_is_halved_until_it_fits_and_stays_so(error):
     assert seen == [16, 8, 4, 4, 4, 4, 4] and len(said) == 1
 
 
+def test_short_sentences_stay_together_where_two_long_ones_did_not_fit():
+    seen = []
+    batches = ShrinkingBatches(runner(50, MemoryError(), seen), 16, 90)
+    with pytest.warns(RuntimeWarning, match="not enough memory for 2 sentences"):
+        assert len(dict(batches.run(None, sentences_of([45, 45, *[2] * 32])))) == 34
+    assert seen == [2, 1, 1, 16, 16]
+
+
+def test_empty_sentences_that_do_not_fit_come_to_an_end():
+    def run(vectors, batch):
+        if len(batch) > 1:
+            raise MemoryError
+        return batch
+
+    batches = ShrinkingBatches(run, 16, 100)
+    with pytest.warns(RuntimeWarning):
+        assert len(dict(batches.run(None, sentences_of([1, 0, 0, 0, 0])))) == 5
+
+
 def test_a_sentence_too_long_for_memory_is_named():
-    batches = ShrinkingBatches(runner(5, MemoryError(), []), 1, 10)
-    with pytest.raises(MemoryError, match="a sentence of 7 tokens"):
-        list(batches.run(None, sentences_of([7])))
+    batches = ShrinkingBatches(runner(5, MemoryError(), []), 2, 7)
+    with pytest.raises(SentenceMemoryError, match=r"sentence 102 .* of 7 tokens"):
+        list(batches.run(None, sentences_of([1, 7, 2]), first=100))
+    # As it comes from another process.
+    error = pickle.loads(pickle.dumps(SentenceMemoryError(101, 7)))
+    assert error.args == (101, 7) and isinstance(error, MemoryError)
 
 
 def test_another_error_is_not_taken_for_it():

@@ -45,6 +45,10 @@ def options(
     # `main` reads --debug itself, since it also reports errors of parsing.
 
 
+# What a person can act on; anything else is a defect and shows its traceback.
+_TOLD = (ImportError, OSError, ValueError, TypeError, ArithmeticError, MemoryError)
+
+
 def main():
     """Entry point of `keras-elmo`."""
     debug = "--debug" in sys.argv[1:]
@@ -52,7 +56,7 @@ def main():
         # Else what is half written stays where `timeout` or a cluster ends the command.
         with ended_by_sigterm():
             app()
-    except (ImportError, OSError, ValueError, TypeError, ArithmeticError) as error:
+    except _TOLD as error:
         if debug:
             traceback.print_exc()
         else:

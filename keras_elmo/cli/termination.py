@@ -15,7 +15,8 @@ def ended_by_sigterm() -> Iterator[None]:
 
     Python drops what is raised in a finalizer or in a callback of the garbage
     collector (JAX has one), where a signal may well find a program. So it is raised
-    again until the body has ended, but never while it is on its way out.
+    again until the body has ended, but never while it is on its way out, generators
+    that are closed on that way included.
     """
 
     def end(number, frame):
@@ -41,8 +42,12 @@ class _Ended(SystemExit):
 
 
 def _is_ending():
-    """Whether SIGTERM's exception is what is being handled right now."""
+    """Whether something is cleaning up right now that should come to its end.
+
+    After SIGTERM's exception; or a generator that is being closed, which it may be
+    because of that exception: the two are not linked then.
+    """
     error = sys.exception()
-    while error is not None and not isinstance(error, _Ended):
+    while error is not None and not isinstance(error, _Ended | GeneratorExit):
         error = error.__context__
     return error is not None

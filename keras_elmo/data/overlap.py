@@ -57,8 +57,9 @@ def warn_of_overlap(corpus: Corpus, held_out: Corpus) -> None:
     if share > TOLERATED:
         warnings.warn(
             f"{sentences:,} of the {held_out.num_sentences:,} held-out sentences "
-            f"({share:.0%} of their tokens) also stand in the text to train on: what "
-            "is learned by heart makes their perplexity lower than that of new text.",
+            f"looked at ({share:.0%} of their tokens) also stand in the text to train "
+            "on: what is learned by heart makes their perplexity lower than that of "
+            "new text.",
             UserWarning,
             stacklevel=2,
         )

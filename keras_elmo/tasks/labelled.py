@@ -61,11 +61,12 @@ def read_labelled(
     Args:
         path: the file; one that ends in `.gz` is unpacked where it is UTF-8.
         text_column: int, the text's column of a TSV, counted from 0.
-        label_column: int, the label's. Where neither is given, a TSV has two columns,
-            the text and the label.
+        label_column: int, the label's. Both are given, or neither: a TSV then has two
+            columns, the text and the label.
         header: whether a TSV's first line names its columns; "auto" says yes where
             the label's column has one of `LABEL_HEADERS` there.
-        form: what the lines are; "auto" goes by the first one.
+        form: what the lines are; "auto" goes by the first one, and is "tsv" where
+            columns are given.
         fine: bool. The label of a TREC line is `COARSE:fine`, not `COARSE` alone.
         encoding: name of the file's encoding. TREC's training file is "latin-1".
 
@@ -87,15 +88,15 @@ def read_labelled(
     ```
     """
     # Columns that nobody chose are not passed over: which are text and label?
-    has_two = text_column is None and label_column is None
-    text_column = 0 if text_column is None else text_column
-    label_column = 1 if label_column is None else label_column
-    text_column = checks.positive_int("text_column", text_column, minimum=0)
-    label_column = checks.positive_int("label_column", label_column, minimum=0)
+    has_two = not check_columns(text_column, label_column)
+    if has_two:
+        text_column, label_column = 0, 1
     if form not in ("auto", "tsv", "trec", "jsonl"):
         raise ValueError(
             checks.received("form", form, '"auto", "tsv", "trec" or "jsonl"')
         )
+    if not has_two and form == "auto":
+        form = "tsv"
     examples = []
     for number, line, kind in _lines_of_a_kind(path, encoding, form):
         if kind == "jsonl":
@@ -121,6 +122,31 @@ def read_labelled(
                 continue
         examples.append(LabelledText(text, _label(label, path, number)))
     return _some(examples, path)
+
+
+def check_columns(text_column, label_column) -> bool:
+    """Whether columns were chosen.
+
+    Args:
+        text_column: int of at least 0, or None.
+        label_column: int of at least 0, or None.
+
+    Raises:
+        ValueError: when they are no such numbers, the same, or one of them alone.
+    """
+    columns = {"text_column": text_column, "label_column": label_column}
+    for name, column in columns.items():
+        if column is not None:
+            checks.positive_int(name, column, minimum=0)
+    if (text_column is None) != (label_column is None) or (
+        text_column is not None and text_column == label_column
+    ):
+        raise ValueError(
+            "`text_column` and `label_column` must be two different columns, or "
+            f"neither be given. Received: text_column={text_column}, "
+            f"label_column={label_column}."
+        )
+    return text_column is not None
 
 
 def read_pairs(

@@ -4,6 +4,7 @@ import dataclasses
 
 from keras_elmo import checks
 from keras_elmo.models.elmo_text_classifier import POOLINGS
+from keras_elmo.tasks.labelled import check_columns
 from keras_elmo.tasks.tags import SCHEMES
 from keras_elmo.text.tokenizers import get_tokenizer
 
@@ -34,7 +35,8 @@ class TaskSettings:
             column of other files, from 0 or from the last, -1 (token classifier).
         encoding: str, of the files of labelled texts.
         text_column: int, which column of a TSV is the text, from 0 (text classifier).
-        label_column: int, which is the label. By default the two that there are.
+        label_column: int, which is the label. Both or neither: by default a TSV has
+            these two columns and no other.
         epochs: int at most.
         patience: int, epochs without a better score before training ends; counted from
             the first score above 0.
@@ -79,9 +81,7 @@ class TaskSettings:
         checks.positive_int("embedding_dim", self.embedding_dim)
         for name in ("num_rnn_layers", "seed", "frozen_epochs"):
             checks.positive_int(name, getattr(self, name), minimum=0)
-        for name in ("text_column", "label_column"):
-            if getattr(self, name) is not None:
-                checks.positive_int(name, getattr(self, name), minimum=0)
+        check_columns(self.text_column, self.label_column)
         checks.positive_float("clip_norm", self.clip_norm)
         if self.learning_rate is not None:
             checks.positive_float("learning_rate", self.learning_rate)

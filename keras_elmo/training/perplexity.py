@@ -79,17 +79,19 @@ def _sentence_tops(model, sentences, vocabulary, batch_size):
     dim = model.backbone.projection_dim
     run = functools.partial(inference.contextual_vectors, keep_boundaries=True)
     batches = ShrinkingBatches(run, batch_size, MAX_TOKENS)
+    first = 0
     while window := list(itertools.islice(sentences, WINDOW)):
         tokens, rows = distinct_tokens(window)
         vectors = inference.token_vectors(tokens)
         # The markers stand behind the tokens, as in `vectors`.
         ids = vocabulary.ids([*tokens, BEGIN_SENTENCE, END_SENTENCE]) - 1
-        for number, layers in batches.run(vectors, rows):
+        for number, layers in batches.run(vectors, rows, first):
             words, top = ids[rows[number]], layers[-1]
             yield {
                 "forward": (top[:-1, :dim], np.append(words, ids[-1])),
                 "backward": (top[1:, dim:], np.insert(words, 0, ids[-2])),
             }
+        first += len(window)
 
 
 def perplexity_of_batches(model: ElmoBiLM, batches: Iterable[tuple]) -> dict:

@@ -11,6 +11,7 @@ file as they come: the same command again does what is missing. The table is pri
 """
 
 import argparse
+import hashlib
 import json
 import time
 from dataclasses import replace
@@ -35,7 +36,7 @@ VARIANTS = {
     "fine-tuned": {"fine_tune": True},
 }
 SETTINGS = TaskSettings(rnn_dim=64, epochs=10, patience=2, batch_size=32)
-# Behind the epochs in which the biLM is held still, which are as those of the others.
+# Behind the epochs in which the biLM is held still, as many as those of the others.
 FINE_TUNE = {"epochs": 5, "patience": 2}
 
 
@@ -133,7 +134,7 @@ def run_one(kind, sets, settings, changes, backbone, stored):
     else:
         settings = replace(settings, **changes)
         if settings.fine_tune:
-            settings = replace(settings, **FINE_TUNE)
+            settings = replace(settings, frozen_epochs=settings.epochs, **FINE_TUNE)
             # A copy: the next model must not get what this one has learned.
             weights = backbone.get_weights()
             backbone = ElmoBackbone.from_config(backbone.get_config())
@@ -148,6 +149,14 @@ def run_one(kind, sets, settings, changes, backbone, stored):
         rows = weights if isinstance(weights, list) else [weights]
         scores["mix_weights"] = [row.tolist() for row in rows]
     return scores
+
+
+def weights_hash(backbone):
+    """What tells a model's weights from another's."""
+    digest = hashlib.sha256()
+    for weight in backbone.get_weights():
+        digest.update(weight.tobytes())
+    return digest.hexdigest()[:16]
 
 
 def table(results):
@@ -186,6 +195,16 @@ def main():
     if options.output.exists():
         results = json.loads(options.output.read_text("utf-8"))
     backbone = ElmoBackbone.from_preset(options.model)
+    made_with = {
+        "weights": weights_hash(backbone),
+        "limit": options.limit,
+        "epochs": options.epochs,
+    }
+    if results.setdefault("made with", made_with) != made_with:
+        parser.error(
+            f"{options.output} was made with {results['made with']}, not {made_with}: "
+            "give another --output"
+        )
     for name in options.tasks:
         kind, reader, changes, _ = BENCH[name]
         settings = replace(SETTINGS, **changes)

@@ -15,6 +15,7 @@ from keras_elmo.tasks.labelled import (
     read_pairs,
 )
 from keras_elmo.tasks.mcl_wic import read_mcl_wic
+from keras_elmo.tasks.settings import TaskSettings
 from keras_elmo.text.tokenizers import unicode_tokenize
 
 pytestmark = pytest.mark.once
@@ -118,6 +119,20 @@ def test_tsv_columns_and_headers(written):
     other = "text\tsentiment\nGood .\t1\n"
     assert read_labelled(written(other), header=True) == [("Good .", "1")]
     assert len(read_labelled(written(other))) == 2
+
+
+def test_columns_are_given_both_or_neither_and_of_a_tsv(written):
+    table = written("1\tgood\n0\tbad\n")
+    assert read_labelled(table, 1, 0) == [("good", "1"), ("bad", "0")]
+    for columns in ((1, None), (None, 0), (0, 0)):
+        with pytest.raises(ValueError, match=r"two different columns.*text_column="):
+            read_labelled(table, *columns)
+        with pytest.raises(ValueError, match="two different columns"):
+            TaskSettings(text_column=columns[0], label_column=columns[1])
+    with pytest.raises(ValueError, match=r"`text_column` must be .*-1"):
+        read_labelled(table, -1, 0)
+    with pytest.raises(ValueError, match=r"line 1: expected a column 1, from 0"):
+        read_labelled(written('{"text": "a", "label": "x"}'), 0, 1)
 
 
 def test_line_ends_blank_lines_and_packed_files(written, tmp_path):

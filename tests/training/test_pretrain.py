@@ -83,7 +83,7 @@ def test_a_run_learns_and_goes_on_to_the_bit(corpus, held_out, tmp_path):
 @pytest.mark.once
 def test_held_out_text_that_is_trained_on_is_told(corpus, tmp_path):
     # Warnings are errors here.
-    with pytest.raises(UserWarning, match="60 of the 60 held-out sentences"):
+    with pytest.raises(UserWarning, match="60 of the 60 held-out sentences looked"):
         run(corpus, tmp_path / "run", held_out=corpus, steps=1)
 
 
