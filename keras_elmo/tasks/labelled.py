@@ -88,14 +88,13 @@ def read_labelled(
     ```
     """
     # Columns that nobody chose are not passed over: which are text and label?
-    has_two = not check_columns(text_column, label_column)
-    if has_two:
-        text_column, label_column = 0, 1
+    columns = chosen_columns(text_column, label_column)
+    text_at, label_at = columns or (0, 1)
     if form not in ("auto", "tsv", "trec", "jsonl"):
         raise ValueError(
             checks.received("form", form, '"auto", "tsv", "trec" or "jsonl"')
         )
-    if not has_two and form == "auto":
+    if columns and form == "auto":
         form = "tsv"
     examples = []
     for number, line, kind in _lines_of_a_kind(path, encoding, form):
@@ -106,47 +105,43 @@ def read_labelled(
             text, label = _read_trec(line, fine, path, number)
         else:
             cells = line.split("\t")
-            if has_two and len(cells) > 2:
+            if not columns and len(cells) > 2:
                 rule = "a text and a label between tabs; of more columns, "
                 rule += "`text_column` and `label_column` say which are these"
                 raise _error(path, number, rule, line)
-            if len(cells) <= max(text_column, label_column):
+            last = max(text_at, label_at)
+            if len(cells) <= last:
                 raise _error(
-                    path,
-                    number,
-                    f"a column {max(text_column, label_column)}, from 0, between tabs",
-                    line,
+                    path, number, f"a column {last}, from 0, between tabs", line
                 )
-            text, label = cells[text_column], cells[label_column]
+            text, label = cells[text_at], cells[label_at]
             if number == 1 and _is_header(label, header):
                 continue
         examples.append(LabelledText(text, _label(label, path, number)))
     return _some(examples, path)
 
 
-def check_columns(text_column, label_column) -> bool:
-    """Whether columns were chosen.
-
-    Args:
-        text_column: int of at least 0, or None.
-        label_column: int of at least 0, or None.
+def chosen_columns(
+    text_column: int | None, label_column: int | None
+) -> tuple[int, int] | None:
+    """The columns of a TSV that were chosen, or None where none were.
 
     Raises:
-        ValueError: when they are no such numbers, the same, or one of them alone.
+        ValueError: when they are no numbers of at least 0, the same, or one alone.
     """
+    if text_column is None and label_column is None:
+        return None
     columns = {"text_column": text_column, "label_column": label_column}
     for name, column in columns.items():
         if column is not None:
             checks.positive_int(name, column, minimum=0)
-    if (text_column is None) != (label_column is None) or (
-        text_column is not None and text_column == label_column
-    ):
+    if text_column is None or label_column is None or text_column == label_column:
         raise ValueError(
             "`text_column` and `label_column` must be two different columns, or "
             f"neither be given. Received: text_column={text_column}, "
             f"label_column={label_column}."
         )
-    return text_column is not None
+    return text_column, label_column
 
 
 def read_pairs(

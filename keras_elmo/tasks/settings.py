@@ -4,7 +4,7 @@ import dataclasses
 
 from keras_elmo import checks
 from keras_elmo.models.elmo_text_classifier import POOLINGS
-from keras_elmo.tasks.labelled import check_columns
+from keras_elmo.tasks.labelled import chosen_columns
 from keras_elmo.tasks.tags import SCHEMES
 from keras_elmo.text.tokenizers import get_tokenizer
 
@@ -81,7 +81,7 @@ class TaskSettings:
         checks.positive_int("embedding_dim", self.embedding_dim)
         for name in ("num_rnn_layers", "seed", "frozen_epochs"):
             checks.positive_int(name, getattr(self, name), minimum=0)
-        check_columns(self.text_column, self.label_column)
+        chosen_columns(self.text_column, self.label_column)
         checks.positive_float("clip_norm", self.clip_norm)
         if self.learning_rate is not None:
             checks.positive_float("learning_rate", self.learning_rate)
