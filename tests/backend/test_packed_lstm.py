@@ -183,6 +183,48 @@ def test_rows_multiply_alike_alone_and_together(largest, with_bias, monkeypatch)
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.once
+@pytest.mark.parametrize("largest", [0, 2**22])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int8"])
+def test_a_product_is_written_where_it_shall_be(dtype, largest, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from keras_elmo.backend import torch_products
+
+    monkeypatch.setattr(torch_products, "FITS_CACHE", largest)
+    multiply = torch_products.packed_product(torch.randn(32, 64), None, dtype)
+    for rows in (1, 5):
+        x, added = torch.randn(rows, 32), torch.randn(rows, 64)
+        # A row of a wider array, as a step's output is.
+        out = torch.zeros(2 * rows, 64)[rows:]
+        for more in (None, added):
+            assert multiply(x, more, out=out) is out
+            torch.testing.assert_close(out, multiply(x, more))
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("largest", [0, 2**22])
+@pytest.mark.parametrize("options", [{}, {"projection_dim": None}])
+def test_one_sentence_on_torch_is_the_layer(options, largest, monkeypatch):
+    pytest.importorskip("torch")
+    from keras_elmo.backend import torch_products
+
+    monkeypatch.setattr(torch_products, "FITS_CACHE", largest)
+    lstm = built(**options)
+    # Small ones: 300 steps must not make a rounding error grow.
+    lstm.set_weights([0.3 * w for w in lstm.get_weights()])
+    packed = backend.packed_lstm(lstm)
+    # More steps than one piece has; the state goes on from call to call.
+    (sentence,) = random_sentences([300])
+    expected = run_padded(lstm, [sentence])[0]
+    first, state = packed(sentence[:20], [1] * 20, None)
+    kept = first.copy()
+    second, _ = packed(sentence[20:], [1] * 280, state)
+    again, _ = packed(sentence[20:], [1] * 280, state)
+    np.testing.assert_allclose(np.concatenate([first, second]), expected, atol=5e-6)
+    np.testing.assert_array_equal(first, kept)
+    np.testing.assert_array_equal(again, second)
+
+
 def test_many_shapes_are_no_matter_for_a_warning():
     if keras.backend.backend() != "tensorflow":
         pytest.skip("only TensorFlow warns of many shapes")
