@@ -134,9 +134,12 @@ def _embed_pieces(sentences, preset, workers, options):
                 waiting.append(executor.submit(embed_piece, piece))
             if not waiting:
                 break
-            vectors = waiting.popleft().result()
-            while not reports.empty():
-                warnings.warn(reports.get(), UserWarning, stacklevel=3)
+            try:
+                vectors = waiting.popleft().result()
+            finally:
+                # Of an error too: what went before it.
+                while not reports.empty():
+                    warnings.warn(reports.get(), UserWarning, stacklevel=3)
             yield from vectors
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
@@ -172,7 +175,7 @@ class _Worker:
         """The vectors of a piece, or the error that its process met."""
         first, sentences = piece
         where = f"sentences {first} to {first + len(sentences) - 1}"
-        for _ in range(TRIES):
+        for tries_left in reversed(range(TRIES)):
             process = self._started()
             assert process.stdout is not None  # a pipe
             try:
@@ -182,10 +185,11 @@ class _Worker:
                 ended = _end(process)
                 if self._closed:
                     raise
-                reports.put(
-                    f"A process of `workers` ended ({ended}) over {where}. Another "
-                    "one does them again."
-                )
+                if tries_left:
+                    reports.put(
+                        f"A process of `workers` ended ({ended}) over {where}. "
+                        "Another one does them again."
+                    )
                 continue
             if isinstance(error, SentenceMemoryError):
                 number, tokens = error.args
