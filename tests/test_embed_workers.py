@@ -114,7 +114,10 @@ def test_vectors_are_those_of_one_process_though_one_of_two_is_killed(
 def test_a_piece_that_kills_every_process_is_named(preset, stand_in):
     rows = embed_workers.embed_in_workers([*SENTENCES, ["deadly"]], preset, 2)
     rule = "3 processes of `workers` ended over sentences 20 to 23, the last one by sig"
-    with pytest.warns(UserWarning) as told, pytest.raises(ChildProcessError, match=rule):
+    with (
+        pytest.warns(UserWarning) as told,
+        pytest.raises(ChildProcessError, match=rule),
+    ):
         list(rows)
     # Of the two that another one followed, whichever thread was faster.
     assert [str(warning.message) for warning in told] == [
